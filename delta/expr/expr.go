@@ -1,0 +1,110 @@
+// Package expr is conditions and scalar expressions as a tree, with a parser of Spark SQL text and
+// a typed builder that make the same tree.
+//
+// It is pure: a tree is data. Names and types are looked up later, when a tree is bound to a
+// schema. Text and builder are equivalent: Parse("day = ?", d) and Col("day").Eq(d) are equal
+// trees, and String gives text that parses to the same tree.
+package expr
+
+import (
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/scalar"
+)
+
+// Expr is a node of a tree. Nodes are immutable.
+type Expr interface {
+	// String is the node as Spark SQL text that parses to an equal tree.
+	String() string
+
+	// Pos is the byte offset of the node in the text it was parsed from; -1 if it was built.
+	Pos() int
+
+	isExpr()
+}
+
+// Column names a column; more than one element names a field of a struct.
+type Column struct {
+	Path []string
+	At   int
+}
+
+// Literal is a constant. A nil Value is NULL without a type.
+type Literal struct {
+	Value scalar.Scalar
+	At    int
+}
+
+// Op is an operator with two operands.
+type Op int
+
+// The operators.
+const (
+	Eq         Op = iota // =
+	Ne                   // <>
+	Lt                   // <
+	Le                   // <=
+	Gt                   // >
+	Ge                   // >=
+	NullSafeEq           // <=>
+	And
+	Or
+)
+
+// Binary applies Op to two operands.
+type Binary struct {
+	Op   Op
+	L, R Expr
+	At   int
+}
+
+// Not negates a condition.
+type Not struct {
+	X  Expr
+	At int
+}
+
+// IsNull tests for NULL; Negated is IS NOT NULL.
+type IsNull struct {
+	X       Expr
+	Negated bool
+	At      int
+}
+
+// In tests for membership; Negated is NOT IN.
+type In struct {
+	X       Expr
+	List    []Expr
+	Negated bool
+	At      int
+}
+
+// Between is X >= Lo AND X <= Hi; Negated is NOT BETWEEN.
+type Between struct {
+	X, Lo, Hi Expr
+	Negated   bool
+	At        int
+}
+
+// Cast converts X to a type.
+type Cast struct {
+	X  Expr
+	To arrow.DataType
+	At int
+}
+
+// Call applies a function by name. Which names exist is decided when the tree is bound.
+type Call struct {
+	Name string
+	Args []Expr
+	At   int
+}
+
+func (e *Column) isExpr()  {}
+func (e *Literal) isExpr() {}
+func (e *Binary) isExpr()  {}
+func (e *Not) isExpr()     {}
+func (e *IsNull) isExpr()  {}
+func (e *In) isExpr()      {}
+func (e *Between) isExpr() {}
+func (e *Cast) isExpr()    {}
+func (e *Call) isExpr()    {}
