@@ -13,6 +13,10 @@
 //  4. An error that wraps neither ErrExist nor ErrNotExist decides nothing: the operation may have
 //     had its effect, or may have it later.
 //  5. A store never retries PutIfAbsent by itself.
+//
+// Mem keeps objects in memory, Dir in a directory of a file system. Probe finds out whether a
+// store keeps rule 1. The package storetest holds the suite that every store passes and the
+// faults that a caller must survive.
 package store
 
 import (
@@ -35,6 +39,9 @@ var (
 	// ErrUnfit says that the store cannot keep the contract (no put-if-absent, no hard links) and
 	// must not be written to.
 	ErrUnfit = errors.New("store cannot put if absent")
+
+	// ErrTooLarge says that an object is larger than the limit of a Get.
+	ErrTooLarge = errors.New("object is larger than the limit")
 )
 
 // Info describes an object.
@@ -46,7 +53,8 @@ type Info struct {
 
 // Store is an object store rooted at one table.
 type Store interface {
-	// URL names the root, without secrets, for messages and to recognise absolute paths.
+	// URL names the root, without secrets, for messages and to recognise absolute paths. It ends
+	// in a slash, so that an object's URL is URL followed by its escaped key.
 	URL() string
 
 	// PutIfAbsent creates key with data, one attempt. A nil error means that this call created
@@ -58,11 +66,12 @@ type Store interface {
 	Put(ctx context.Context, key string, data []byte) error
 
 	// Create starts a new object under a key that nobody else uses (its name holds a random id).
-	// The object becomes visible, whole and durable, when Close returns nil.
+	// The object becomes visible, whole and durable, when Close returns nil. ctx covers the
+	// Writer too: when it ends, Write and Close return its error.
 	Create(ctx context.Context, key string) (Writer, error)
 
-	// Get returns the whole object, at most limit bytes: a larger one is an error. limit 0 means
-	// no limit.
+	// Get returns the whole object, at most limit bytes: a larger one is an error wrapping
+	// ErrTooLarge. limit 0 means no limit.
 	Get(ctx context.Context, key string, limit int64) ([]byte, error)
 
 	// GetRange fills p from byte off on. Fewer bytes than len(p) come with an error wrapping
@@ -87,7 +96,8 @@ type Store interface {
 type Writer interface {
 	io.Writer
 
-	// Close makes the object visible and durable.
+	// Close makes the object visible and durable. After an error the outcome is unknown, as with
+	// PutIfAbsent; nothing is left to abort.
 	Close() error
 
 	// Abort drops what was written. The object never becomes visible.
