@@ -229,9 +229,10 @@ func decimalBound(text string, d Decimal, dt arrow.DataType, upper bool) scalar.
 	return scalar.NewDecimal128Scalar(n, dt)
 }
 
-// doubleRounding bounds what a double's 53 bits can have taken from or added to n.
+// doubleRounding bounds what a double's 53 bits can have taken from or added to n: four units in the last place,
+// for writers that round more than once.
 func doubleRounding(n decimal128.Num) decimal128.Num {
 	a := n.Abs()
 	hi := uint64(a.HighBits())
-	return decimal128.New(int64(hi>>52), hi<<12|a.LowBits()>>52)
+	return decimal128.New(int64(hi>>50), hi<<14|a.LowBits()>>50)
 }
