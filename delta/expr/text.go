@@ -1,0 +1,281 @@
+package expr
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/apache/arrow-go/v18/arrow/scalar"
+)
+
+func (e *Column) String() string  { return text(e) }
+func (e *Literal) String() string { return text(e) }
+func (e *Binary) String() string  { return text(e) }
+func (e *Not) String() string     { return text(e) }
+func (e *IsNull) String() string  { return text(e) }
+func (e *In) String() string      { return text(e) }
+func (e *Between) String() string { return text(e) }
+func (e *Cast) String() string    { return text(e) }
+func (e *Call) String() string    { return text(e) }
+func (e *Invalid) String() string { return text(e) }
+
+// String is the operator as it is written.
+func (op Op) String() string {
+	switch op {
+	case Eq:
+		return "="
+	case Ne:
+		return "<>"
+	case Lt:
+		return "<"
+	case Le:
+		return "<="
+	case Gt:
+		return ">"
+	case Ge:
+		return ">="
+	case NullSafeEq:
+		return "<=>"
+	case And:
+		return "AND"
+	case Or:
+		return "OR"
+	}
+	return "Op(" + strconv.Itoa(int(op)) + ")"
+}
+
+func text(e Expr) string {
+	var p printer
+	p.print(e, powerNone)
+	return p.String()
+}
+
+// powerOf is how strongly the outermost operator of e binds, in the parser's terms.
+func powerOf(e Expr) int {
+	switch e := e.(type) {
+	case *Binary:
+		switch e.Op {
+		case Or:
+			return powerOr
+		case And:
+			return powerAnd
+		}
+		return powerCompare
+	case *Not:
+		return powerNot
+	case *IsNull, *In, *Between:
+		return powerTest
+	}
+	return powerOperand
+}
+
+type printer struct{ strings.Builder }
+
+// print writes e, in parentheses if it binds less than least.
+func (p *printer) print(e Expr, least int) {
+	if e == nil {
+		p.WriteString("<missing>")
+		return
+	}
+	if powerOf(e) < least {
+		p.WriteByte('(')
+		defer p.WriteByte(')')
+	}
+	switch e := e.(type) {
+	case *Column:
+		p.path(e.Path)
+	case *Literal:
+		p.literal(e.Value)
+	case *Binary:
+		p.binary(e)
+	case *Not:
+		p.WriteString("NOT ")
+		p.print(e.X, powerNot)
+	case *IsNull:
+		p.print(e.X, powerOperand)
+		p.WriteString(choose(e.Negated, " IS NOT NULL", " IS NULL"))
+	case *In:
+		p.print(e.X, powerOperand)
+		p.WriteString(choose(e.Negated, " NOT IN ", " IN "))
+		p.list(e.List)
+	case *Between:
+		p.print(e.X, powerOperand)
+		p.WriteString(choose(e.Negated, " NOT BETWEEN ", " BETWEEN "))
+		p.print(e.Lo, powerOperand)
+		p.WriteString(" AND ")
+		p.print(e.Hi, powerOperand)
+	case *Cast:
+		p.WriteString("CAST(")
+		p.print(e.X, powerNone)
+		p.WriteString(" AS " + TypeName(e.To) + ")")
+	case *Call:
+		p.name(e.Name)
+		p.list(e.Args)
+	case *Invalid:
+		fmt.Fprintf(p, "<%v>", e.Err)
+	}
+}
+
+func choose(negated bool, yes, no string) string {
+	if negated {
+		return yes
+	}
+	return no
+}
+
+// binary writes a chain of one operator from left to right without a call for each link.
+func (p *printer) binary(e *Binary) {
+	power := powerOf(e)
+	if power == powerCompare {
+		p.print(e.L, powerOperand)
+		p.WriteString(" " + e.Op.String() + " ")
+		p.print(e.R, powerOperand)
+		return
+	}
+	chain := []*Binary{e}
+	for {
+		l, ok := chain[len(chain)-1].L.(*Binary)
+		if !ok || l.Op != e.Op {
+			break
+		}
+		chain = append(chain, l)
+	}
+	p.print(chain[len(chain)-1].L, power)
+	for i := len(chain) - 1; i >= 0; i-- {
+		p.WriteString(" " + e.Op.String() + " ")
+		p.print(chain[i].R, power+1)
+	}
+}
+
+func (p *printer) list(list []Expr) {
+	p.WriteByte('(')
+	for i, e := range list {
+		if i > 0 {
+			p.WriteString(", ")
+		}
+		p.print(e, powerNone)
+	}
+	p.WriteByte(')')
+}
+
+func (p *printer) path(path []string) {
+	for i, name := range path {
+		if i > 0 {
+			p.WriteByte('.')
+		}
+		p.name(name)
+	}
+}
+
+func (p *printer) name(name string) {
+	if plainName(name) {
+		p.WriteString(name)
+		return
+	}
+	p.WriteString("`" + strings.ReplaceAll(name, "`", "``") + "`")
+}
+
+// plainName tells whether a name needs no backticks.
+func plainName(name string) bool {
+	if name == "" || reserved[strings.ToUpper(name)] || special[strings.ToUpper(name)] {
+		return false
+	}
+	for i := range len(name) {
+		if c := name[i]; !nameByte(c) || c >= utf8.RuneSelf || i == 0 && digit(c) {
+			return false
+		}
+	}
+	return true
+}
+
+func (p *printer) literal(v scalar.Scalar) {
+	c, err := literal(v)
+	if err != nil {
+		fmt.Fprintf(p, "<%v>", err)
+		return
+	}
+	switch v := c.(type) {
+	case nil:
+		p.WriteString("NULL")
+	case *scalar.Boolean:
+		p.WriteString(choose(v.Value, "TRUE", "FALSE"))
+	case *scalar.Int8:
+		p.WriteString(strconv.Itoa(int(v.Value)) + "Y")
+	case *scalar.Int16:
+		p.WriteString(strconv.Itoa(int(v.Value)) + "S")
+	case *scalar.Int32:
+		p.WriteString(strconv.Itoa(int(v.Value)))
+	case *scalar.Int64:
+		p.WriteString(strconv.FormatInt(v.Value, 10) + "L")
+	case *scalar.Float32:
+		p.float(float64(v.Value), 32)
+	case *scalar.Float64:
+		p.float(v.Value, 64)
+	case *scalar.Decimal128:
+		p.WriteString(formatDecimal(v) + "BD")
+	case *scalar.String:
+		p.quoted(string(v.Value.Bytes()))
+	case *scalar.Binary:
+		fmt.Fprintf(p, "X'%X'", v.Value.Bytes())
+	case *scalar.Date32:
+		p.WriteString("DATE '" + FormatDate(v.Value) + "'")
+	case *scalar.Timestamp:
+		p.WriteString(TypeName(v.Type) + " '" + FormatTimestamp(v.Value) + "'")
+	}
+}
+
+func (p *printer) float(v float64, bits int) {
+	name, suffix := "DOUBLE", "D"
+	if bits == 32 {
+		name, suffix = "FLOAT", "F"
+	}
+	switch {
+	case math.IsNaN(v):
+		p.WriteString("CAST('NaN' AS " + name + ")")
+	case math.IsInf(v, 0):
+		p.WriteString("CAST('" + choose(v < 0, "-Infinity", "Infinity") + "' AS " + name + ")")
+	default:
+		p.WriteString(strconv.FormatFloat(v, 'g', -1, bits) + suffix)
+	}
+}
+
+func formatDecimal(v *scalar.Decimal128) string {
+	scale := int(decimalScale(v))
+	digits := v.Value.BigInt().String()
+	if scale == 0 {
+		return digits
+	}
+	sign := ""
+	if digits[0] == '-' {
+		sign, digits = "-", digits[1:]
+	}
+	if missing := scale + 1 - len(digits); missing > 0 {
+		digits = strings.Repeat("0", missing) + digits
+	}
+	return sign + digits[:len(digits)-scale] + "." + digits[len(digits)-scale:]
+}
+
+// quoted writes a string literal; what would not survive a log line is escaped.
+func (p *printer) quoted(s string) {
+	p.WriteByte('\'')
+	for _, r := range s {
+		switch {
+		case r == '\'' || r == '\\':
+			p.WriteByte('\\')
+			p.WriteRune(r)
+		case r == '\n':
+			p.WriteString(`\n`)
+		case r == '\t':
+			p.WriteString(`\t`)
+		case r == '\r':
+			p.WriteString(`\r`)
+		case r < 0x20 || r == 0x7f || r == 0x2028 || r == 0x2029:
+			fmt.Fprintf(p, `\u%04X`, r)
+		default:
+			p.WriteRune(r)
+		}
+	}
+	p.WriteByte('\'')
+}
