@@ -33,7 +33,11 @@ func resolvePath(root, path string) (key string, inside bool, err error) {
 	place, absolute := splitURI(path)
 	if !absolute {
 		key, err = decodePath(strings.TrimPrefix(path, "./"))
-		if err == nil {
+		switch {
+		case err != nil:
+		case strings.HasPrefix(key, `\`):
+			err = fmt.Errorf("it begins with a backslash")
+		default:
 			err = checkKey(key)
 		}
 		return key, true, pathError(path, err)
@@ -169,8 +173,6 @@ func checkKey(key string) error {
 		return fmt.Errorf("it holds a NUL character")
 	case !utf8.ValidString(key):
 		return fmt.Errorf("it is not UTF-8")
-	case key[0] == '\\':
-		return fmt.Errorf("it begins with a backslash")
 	}
 	for element := range strings.SplitSeq(key, "/") {
 		if element == "" || element == "." {

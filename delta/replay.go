@@ -185,6 +185,7 @@ type Replay struct {
 	loaded    loaded
 	sealed    bool  // the checkpoint has ended
 	committed bool  // a commit came
+	broken    error // the checkpoint cannot be used: there is no partial state
 	next      int64 // the commit that must follow; -1: any, as a checkpoint of unknown version came before
 }
 
@@ -211,11 +212,18 @@ func (r *Replay) CheckpointAt(version int64) {
 
 // Checkpoint takes one action of a checkpoint, all of them before the first commit. The replay
 // takes over the action: it completes Add and Remove. Statistics may have been left out, with
-// StatsDeferred set.
+// StatsDeferred set. After an error the checkpoint, and with it the replay, is of no use.
 func (r *Replay) Checkpoint(a Action) error {
 	if r.sealed {
 		return fmt.Errorf("replay: a checkpoint's action after a commit")
 	}
+	if r.broken == nil {
+		r.broken = r.load(a)
+	}
+	return r.broken
+}
+
+func (r *Replay) load(a Action) error {
 	r.loaded.any = true
 	t := &r.state
 	switch {
@@ -255,10 +263,9 @@ func (r *Replay) Checkpoint(a Action) error {
 
 // seal ends the checkpoint: its files become the state.
 func (r *Replay) seal() error {
-	if r.sealed {
-		return nil
+	if r.sealed || r.broken != nil {
+		return r.broken
 	}
-	r.sealed = true
 	if r.loaded.any {
 		r.next = r.loaded.version + 1
 		if r.loaded.version < 0 {
@@ -266,21 +273,24 @@ func (r *Replay) seal() error {
 		}
 	}
 	t := &r.state
-	t.files = newTree(r.loaded.adds)
+	adds := r.loaded.adds
 	t.tombstones = newTree(r.loaded.removes)
-	for _, p := range r.loaded.adds { // a file that stands twice counts once
-		kept, _ := t.files.get(p.key)
-		if kept.DeletionVector.ID() != p.value.DeletionVector.ID() {
+	sortPairs(adds)
+	for i, p := range adds { // a file that stands twice counts once
+		id := p.value.DeletionVector.ID()
+		if i > 0 && adds[i-1].key == p.key && adds[i-1].value.DeletionVector.ID() != id {
 			return fmt.Errorf("%w: the checkpoint has a file live under two deletion vectors: %s", ErrCorrupt, p.value.Path)
 		}
 		if _, removed := t.tombstones.get(logicalKey(p.key, p.value.DeletionVector)); removed {
 			return fmt.Errorf("%w: the checkpoint has a file both live and removed: %s", ErrCorrupt, p.value.Path)
 		}
 	}
+	t.files = newTree(adds)
 	for a := range t.files.values() {
 		t.size += a.Size
 	}
 	r.loaded.adds, r.loaded.removes = nil, nil
+	r.sealed = true
 	return nil
 }
 

@@ -27,9 +27,14 @@ type pair[V any] struct {
 	value V
 }
 
-// newTree builds a balanced tree. Of pairs with one key the last counts.
-func newTree[V any](pairs []pair[V]) tree[V] {
+// sortPairs sorts by key; pairs with one key keep their order.
+func sortPairs[V any](pairs []pair[V]) {
 	slices.SortStableFunc(pairs, func(a, b pair[V]) int { return cmp.Compare(a.key, b.key) })
+}
+
+// newTree builds a balanced tree. Of pairs with one key the last counts. It uses up the slice.
+func newTree[V any](pairs []pair[V]) tree[V] {
+	sortPairs(pairs)
 	kept := pairs[:0]
 	for _, p := range pairs {
 		if n := len(kept); n > 0 && kept[n-1].key == p.key {
