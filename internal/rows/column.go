@@ -3,6 +3,7 @@ package rows
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -277,7 +278,7 @@ func checkComparable(a, b *column) error {
 	if a.class == classNull || b.class == classNull {
 		return nil
 	}
-	if a.class != b.class || len(a.child) != len(b.child) {
+	if a.class != b.class || !slices.Equal(a.names, b.names) {
 		return fmt.Errorf("%s cannot be compared with %s: cast one to the other's type", a.typ, b.typ)
 	}
 	for i := range a.child {

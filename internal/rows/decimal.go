@@ -59,7 +59,7 @@ func compareDecimals(a decimal128.Num, as int32, b decimal128.Num, bs int32) int
 		return -compareDecimals(b, bs, a, as)
 	}
 	if sa, sb := signOf(a), signOf(b); sa != sb || sa == 0 {
-		return sa - sb
+		return cmp.Compare(sa, sb)
 	}
 	ahi, alo, neg := magnitude(a)
 	bhi, blo, _ := magnitude(b)
