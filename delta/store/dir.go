@@ -376,7 +376,7 @@ func (d *Dir) settle(dir string) error {
 		return nil
 	}
 	err := d.syncDir(dir)
-	if err != nil && missing(errors.Unwrap(err)) {
+	if missing(err) {
 		return nil
 	}
 	return err

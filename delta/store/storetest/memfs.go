@@ -41,7 +41,7 @@ type When int
 
 const (
 	Before  When = iota // nothing
-	Halfway             // half of the bytes of a write, otherwise nothing
+	Halfway             // half of the bytes of a write, of anything else nothing
 	After               // everything
 )
 
@@ -69,6 +69,10 @@ type FSFault struct {
 // returns what a power cut may leave. After a sync that failed, further syncs of the file answer
 // yes and write nothing, as Linux does. Its names for temporary files and its times count up.
 type MemFS struct {
+	// Before, if set, is called ahead of every operation, without a lock, with the index from 1
+	// that the operation will have if no other comes in between. Set it before the first one.
+	Before func(index int, op FSOp)
+
 	mu     sync.Mutex
 	root   *node
 	made   int // nodes, for names and numbers
@@ -168,6 +172,9 @@ func (m *MemFS) Trace() []string {
 
 // do runs an operation. f is told how much of a write to do. It is called under the lock.
 func (m *MemFS) do(op FSOp, name string, f func(half bool) error) error {
+	if m.Before != nil {
+		m.Before(m.Ops()+1, op)
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.down {
