@@ -1,0 +1,209 @@
+package plan
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"github.com/idemtable/idem/delta"
+)
+
+// ConformOptions are for one stream of rows.
+type ConformOptions struct {
+	// Partial gives only the columns that the rows have; otherwise columns that they lack are NULL.
+	Partial bool
+
+	_ struct{}
+}
+
+// Conformer brings rows of one Arrow schema into the column order and the types of a table. Columns
+// are bound by name, ignoring case, at every level of nesting, never by position. A value is stored
+// as it is or refused: nothing is rounded, cut, parsed or formatted. A Conformer is immutable and
+// safe for many goroutines.
+type Conformer struct {
+	input   *arrow.Schema
+	out     *arrow.Schema
+	columns []conformColumn // one for each column of out
+	missing []string
+}
+
+// conformColumn says where a column of the table comes from.
+type conformColumn struct {
+	from    int // column of the input, -1 if the rows lack it
+	convert conversion
+}
+
+// NewConformer binds the columns of input to those of table. Two input columns that are equal
+// ignoring case, a column that the table lacks, a type that cannot be stored without loss, and a
+// NOT NULL column that the rows lack are errors that wrap [delta.ErrInput] and name the column.
+func NewConformer(input *arrow.Schema, table *arrow.Schema, o ConformOptions) (*Conformer, error) {
+	c := &Conformer{input: input}
+	bound, err := bindFields(input.Fields(), table.Fields(), "")
+	if err != nil {
+		return nil, err
+	}
+	fields := make([]arrow.Field, 0, table.NumFields())
+	for i, f := range table.Fields() {
+		column := conformColumn{from: bound[i]}
+		if column.from < 0 {
+			c.missing = append(c.missing, f.Name)
+			if o.Partial {
+				continue
+			}
+			if !f.Nullable {
+				return nil, fmt.Errorf("%w: the rows lack the column %q, which is NOT NULL and has no default; give it a value in every row",
+					delta.ErrInput, f.Name)
+			}
+		} else if column.convert, err = planConversion(input.Field(column.from).Type, f.Type, f.Name); err != nil {
+			return nil, err
+		}
+		fields = append(fields, f)
+		c.columns = append(c.columns, column)
+	}
+	meta := table.Metadata()
+	c.out = arrow.NewSchema(fields, &meta)
+	return c, nil
+}
+
+// Schema is that of the batches given out: the whole table or, when partial, the columns that the
+// rows have, in table order and table types.
+func (c *Conformer) Schema() *arrow.Schema { return c.out }
+
+// Missing names the columns of the table that the rows lack, in table order.
+func (c *Conformer) Missing() []string { return slices.Clone(c.missing) }
+
+// Batch converts a batch of the input schema. Columns that have the table's type already are shared,
+// not copied. firstRow is the number of rows before the batch; messages count rows from 1. A value that the column
+// cannot hold is an error that wraps [delta.ErrInput] and names row, column and value. The caller
+// releases the result.
+func (c *Conformer) Batch(mem memory.Allocator, batch arrow.RecordBatch, firstRow int64) (arrow.RecordBatch, error) {
+	if err := c.sameSchema(batch); err != nil {
+		return nil, err
+	}
+	columns := make([]arrow.Array, 0, len(c.columns))
+	defer func() {
+		for _, a := range columns {
+			a.Release()
+		}
+	}()
+	for i, column := range c.columns {
+		if column.from < 0 {
+			columns = append(columns, array.MakeArrayOfNull(mem, c.out.Field(i).Type, int(batch.NumRows())))
+			continue
+		}
+		a, err := column.convert(mem, batch.Column(column.from))
+		if err != nil {
+			return nil, columnError(err, c.out.Field(i), firstRow)
+		}
+		columns = append(columns, a)
+	}
+	return array.NewRecordBatch(c.out, columns, batch.NumRows()), nil
+}
+
+// sameSchema guards the conversions, which were planned for the input's types.
+func (c *Conformer) sameSchema(batch arrow.RecordBatch) error {
+	if int(batch.NumCols()) != c.input.NumFields() {
+		return fmt.Errorf("%w: a batch has %d columns, but its reader's schema has %d; every batch must have the reader's schema",
+			delta.ErrInput, batch.NumCols(), c.input.NumFields())
+	}
+	for i, f := range c.input.Fields() {
+		if got := batch.Column(i).DataType(); !arrow.TypeEqual(got, f.Type) {
+			return fmt.Errorf("%w: column %q of a batch is %s, but its reader's schema says %s; every batch must have the reader's schema",
+				delta.ErrInput, f.Name, got, f.Type)
+		}
+	}
+	return nil
+}
+
+// columnError puts the row and the column before what is wrong with a value.
+func columnError(err error, f arrow.Field, firstRow int64) error {
+	var cell *cellError
+	if !errors.As(err, &cell) {
+		return fmt.Errorf("column %q: %w", f.Name, err)
+	}
+	if cell.row < 0 {
+		return fmt.Errorf("%w: column %q: %s", delta.ErrInput, f.Name+cell.path, cell.why)
+	}
+	return fmt.Errorf("%w: row %d, column %q: the value %s %s", delta.ErrInput, firstRow+int64(cell.row)+1, f.Name+cell.path, cell.value, cell.why)
+}
+
+// bindFields finds for each target field the input field of that name, ignoring case; -1 if there is
+// none. An input field without a target is an error, and so are two that differ only by case. path
+// is where the fields are: "" or the name of a struct with a dot.
+func bindFields(input, target []arrow.Field, path string) ([]int, error) {
+	seen := make(map[string]int, len(input))
+	for i, f := range input {
+		if j, twice := seen[foldName(f.Name)]; twice {
+			return nil, fmt.Errorf("%w: the rows have two columns %q and %q, which are one name to Delta (it ignores case); rename or drop one",
+				delta.ErrInput, path+input[j].Name, path+f.Name)
+		}
+		seen[foldName(f.Name)] = i
+	}
+	bound := make([]int, len(target))
+	for i, f := range target {
+		bound[i] = -1
+		if j, ok := seen[foldName(f.Name)]; ok {
+			bound[i] = j
+			delete(seen, foldName(f.Name))
+		}
+	}
+	for _, f := range input {
+		if _, left := seen[foldName(f.Name)]; left {
+			return nil, fmt.Errorf("%w: the rows have a column %q that the table lacks%s; drop it from the rows or add the column to the table",
+				delta.ErrInput, path+f.Name, nearestNames(f.Name, target))
+		}
+	}
+	return bound, nil
+}
+
+// foldName maps names that Delta takes for one to one text.
+func foldName(name string) string { return strings.ToLower(name) }
+
+// nearestNames suggests up to three names that look like name.
+func nearestNames(name string, fields []arrow.Field) string {
+	type candidate struct {
+		name     string
+		distance int
+	}
+	var near []candidate
+	limit := max(2, len(name)/3)
+	for _, f := range fields {
+		if d := editDistance(foldName(name), foldName(f.Name)); d <= limit {
+			near = append(near, candidate{f.Name, d})
+		}
+	}
+	if len(near) == 0 {
+		return ""
+	}
+	slices.SortStableFunc(near, func(a, b candidate) int { return a.distance - b.distance })
+	var quoted []string
+	for _, c := range near[:min(3, len(near))] {
+		quoted = append(quoted, fmt.Sprintf("%q", c.name))
+	}
+	return " (near: " + strings.Join(quoted, ", ") + ")"
+}
+
+// editDistance counts the bytes to insert, delete or replace to make a into b.
+func editDistance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := diagonal
+			if a[i] != b[j] {
+				cost = 1 + min(diagonal, row[j], row[j+1])
+			}
+			diagonal, row[j+1] = row[j+1], cost
+		}
+	}
+	return row[len(b)]
+}

@@ -1,0 +1,151 @@
+package plan
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/idemtable/idem/delta"
+	"github.com/idemtable/idem/delta/store"
+	"github.com/idemtable/idem/internal/parquetio"
+	"github.com/idemtable/idem/internal/rows"
+)
+
+// dataFile is one new file, from its name to its add.
+type dataFile struct {
+	key  string
+	part *filePart
+
+	out    *countedWriter // nil until the file is opened
+	writer parquetio.Writer
+	stats  *delta.StatsBuilder
+	rows   int64
+	sum    rows.Digest
+
+	closing bool       // Close was called: the object may be visible
+	add     *delta.Add // once closed
+}
+
+// countedWriter counts the bytes on their way to the store, and stops when the context ends.
+type countedWriter struct {
+	ctx context.Context
+	w   store.Writer
+	n   int64
+}
+
+func (c *countedWriter) Write(p []byte) (int, error) {
+	if err := c.ctx.Err(); err != nil {
+		return 0, err
+	}
+	n, err := c.w.Write(p)
+	c.n += int64(n)
+	return n, err
+}
+
+// begin names the file that the partition's next rows go to. It costs nothing if none is needed.
+func (f *FileSet) begin(p *filePart) *dataFile {
+	if p.open != nil || len(p.pending) == 0 {
+		return p.open
+	}
+	return f.newFile(p)
+}
+
+func (f *FileSet) newFile(p *filePart) *dataFile {
+	file := &dataFile{part: p}
+	file.key = fmt.Sprintf("%spart-%05d-%s.c000%s", p.dir, len(f.files), f.env.NewID(), f.codec.Ext(f.option))
+	f.files = append(f.files, file)
+	return file
+}
+
+// openFile gives the partition's open file, a new one if there is none.
+func (f *FileSet) openFile(p *filePart) (*dataFile, error) {
+	if p.open != nil {
+		return p.open, nil
+	}
+	file := f.newFile(p)
+	return file, f.start(p, file)
+}
+
+// start opens a file in the store unless it is open already.
+func (f *FileSet) start(p *filePart, file *dataFile) error {
+	if file.out != nil {
+		return nil
+	}
+	w, err := f.env.Store.Create(f.ctx, file.key)
+	if err != nil {
+		return fmt.Errorf("write %s: %w", file.key, err)
+	}
+	out := &countedWriter{ctx: f.ctx, w: w}
+	if file.writer, err = f.codec.NewWriter(out, f.data, f.option); err != nil {
+		w.Abort()
+		return fmt.Errorf("write %s: %w", file.key, err)
+	}
+	file.out = out
+	file.stats = delta.NewStatsBuilder(f.schema, f.split.names(), f.config)
+	p.open = file
+	return nil
+}
+
+func (d *dataFile) write(data arrow.RecordBatch) error {
+	d.rows += data.NumRows()
+	return d.writer.Write(data)
+}
+
+// describe gathers statistics and digest. It shares nothing with write.
+func (d *dataFile) describe(whole, data arrow.RecordBatch) error {
+	if err := d.stats.Add(data); err != nil {
+		return err
+	}
+	sum, err := rows.DigestRows(whole, nil)
+	if err != nil {
+		return err
+	}
+	d.sum = d.sum.Add(sum)
+	return nil
+}
+
+// size is the file's, before compression of what is not in the store yet.
+func (d *dataFile) size() int64 { return d.writer.Bytes() }
+
+// buffered is what the encoder holds.
+func (d *dataFile) buffered() int64 { return max(0, d.writer.Bytes()-d.out.n) }
+
+// closeFile makes the file visible and says what the log needs to know of it.
+func (f *FileSet) closeFile(d *dataFile) error {
+	if err := f.ctx.Err(); err != nil {
+		return fmt.Errorf("write %s: %w", d.key, err)
+	}
+	if err := d.writer.Close(); err != nil {
+		return fmt.Errorf("write %s: %w", d.key, err)
+	}
+	d.closing = true
+	if err := d.out.w.Close(); err != nil {
+		return fmt.Errorf("write %s: %w", d.key, err)
+	}
+	d.add = &delta.Add{
+		Path: delta.EncodePath(d.key), Key: d.key,
+		PartitionValues:  d.part.values,
+		Size:             d.out.n,
+		ModificationTime: f.env.Now().UnixMilli(),
+		DataChange:       true,
+		Stats:            d.stats.JSON(),
+		Tags:             map[string]string{TagName: FormatFingerprint(d.rows, d.sum, nil)},
+	}
+	d.part.open = nil
+	d.writer, d.stats = nil, nil
+	return nil
+}
+
+// abort drops the file and says whether it may be visible all the same.
+func (d *dataFile) abort() (visible bool) {
+	switch {
+	case d.out == nil:
+		return false
+	case d.closing:
+		return true
+	}
+	d.writer.Abort()
+	d.out.w.Abort()
+	return false
+}
