@@ -1,0 +1,297 @@
+package parquetio
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"math/bits"
+
+	"github.com/apache/arrow-go/v18/arrow/memory"
+	"github.com/apache/arrow-go/v18/parquet"
+	"github.com/apache/arrow-go/v18/parquet/compress"
+	"github.com/apache/arrow-go/v18/parquet/file"
+
+	"github.com/idemtable/idem/delta"
+)
+
+const (
+	headerBytes    = 64 << 10 // fetched for a page header at first
+	maxHeaderBytes = 1 << 20
+)
+
+var errSeek = errors.New("pages are read in order")
+
+// pageReader gives the pages of a column chunk to the library, checked and decompressed. It implements file.PageReader.
+// The bytes of a data page are valid until the next call of Next.
+type pageReader struct {
+	in     *chunkInput
+	col    *node
+	codec  compress.Compression
+	left   int64 // values that no page has held yet
+	page   file.Page
+	err    error
+	raw    []byte // of the last data page, reused
+	dict   bool   // a dictionary was seen
+	dictTo int    // length of the dictionary's longest string
+
+	// longest is the length of the longest string that the page can repeat without holding it again; 0 if its strings
+	// are in it one by one.
+	longest int
+}
+
+func (p *pageReader) Page() file.Page                                  { return p.page }
+func (p *pageReader) Err() error                                       { return p.err }
+func (p *pageReader) Close() error                                     { return nil }
+func (p *pageReader) SetMaxPageHeaderSize(int)                         {}
+func (p *pageReader) GetDictionaryPage() (*file.DictionaryPage, error) { return nil, nil }
+func (p *pageReader) SeekToPageWithRow(int64) error                    { return errSeek }
+func (p *pageReader) Reset(parquet.BufferedReader, int64, compress.Compression, *file.CryptoContext) {
+	p.err = errSeek
+}
+
+// Next goes on to the next page that holds values.
+func (p *pageReader) Next() bool {
+	p.page = nil
+	for p.err == nil && p.left > 0 && p.page == nil {
+		p.err = p.read()
+	}
+	return p.err == nil && p.page != nil
+}
+
+// read passes over one page; it leaves it in p.page if it is one of values.
+func (p *pageReader) read() error {
+	h, err := p.header()
+	if err != nil {
+		return err
+	}
+	body, err := p.in.take(int(h.size))
+	if err != nil {
+		return err
+	}
+	if h.hasCRC && crc32.ChecksumIEEE(body) != h.crc {
+		return fmt.Errorf("a page's checksum does not match its bytes")
+	}
+	switch h.typ {
+	case pageDict:
+		return p.dictionary(h, body)
+	case pageData, pageDataV2:
+		if h.values == 0 {
+			return nil
+		}
+		if h.values > p.left {
+			return fmt.Errorf("a page of %d values where the column chunk has %d left", h.values, p.left)
+		}
+		p.left -= h.values
+		return p.data(h, body)
+	}
+	return nil
+}
+
+func (p *pageReader) header() (pageHeader, error) {
+	var h pageHeader
+	for n := int64(headerBytes); ; n = maxHeaderBytes {
+		n = min(n, p.in.left())
+		b, err := p.in.peek(int(n))
+		if err != nil {
+			return h, err
+		}
+		if h, err = parsePageHeader(b); err == nil {
+			break
+		}
+		if n == maxHeaderBytes || n == p.in.left() {
+			return h, fmt.Errorf("a page header: %w", err)
+		}
+	}
+	p.in.skip(h.len)
+	return h, h.check(p.in.left())
+}
+
+func (p *pageReader) dictionary(h pageHeader, body []byte) error {
+	if p.dict || h.values > maxDictValues || p.col.phys == parquet.Types.Boolean {
+		return fmt.Errorf("a second dictionary, or one of %d values for %s", h.values, p.col.describe())
+	}
+	if h.enc != parquet.Encodings.Plain && h.enc != parquet.Encodings.PlainDict {
+		return fmt.Errorf("a dictionary in encoding %s", h.enc)
+	}
+	p.dict = true
+	raw := make([]byte, h.raw)
+	if err := decompress(p.codec, raw, body); err != nil {
+		return fmt.Errorf("decompress a dictionary: %w", err)
+	}
+	if p.col.phys == parquet.Types.ByteArray {
+		var err error
+		if p.dictTo, err = longestPlainString(raw, int(h.values)); err != nil {
+			return err
+		}
+	} else if width := p.col.width(); h.values*int64(width) > h.raw {
+		return fmt.Errorf("a dictionary of %d values in %d bytes", h.values, h.raw)
+	}
+	p.page = file.NewDictionaryPage(memory.NewBufferBytes(raw), int32(h.values), h.enc)
+	return nil
+}
+
+// width is the number of bytes of a value of fixed width.
+func (n *node) width() int {
+	switch n.phys {
+	case parquet.Types.Int32, parquet.Types.Float:
+		return 4
+	case parquet.Types.Int64, parquet.Types.Double:
+		return 8
+	case parquet.Types.Int96:
+		return 12
+	}
+	return n.typeLen
+}
+
+func longestPlainString(b []byte, n int) (int, error) {
+	longest := 0
+	for range n {
+		if len(b) < 4 || uint64(binary.LittleEndian.Uint32(b)) > uint64(len(b)-4) {
+			return 0, fmt.Errorf("a dictionary's strings do not fit in it")
+		}
+		k := int(binary.LittleEndian.Uint32(b))
+		longest = max(longest, k)
+		b = b[4+k:]
+	}
+	return longest, nil
+}
+
+func (p *pageReader) data(h pageHeader, body []byte) error {
+	raw, err := p.expand(h, body)
+	if err != nil {
+		return fmt.Errorf("decompress a page: %w", err)
+	}
+	buf := memory.NewBufferBytes(raw)
+	levels := h.defLen + h.repLen
+	if h.typ == pageData {
+		levels, err = p.levelsV1(h, raw)
+		if err != nil {
+			return err
+		}
+		p.page = file.NewDataPageV1(buf, int32(h.values), h.enc, h.defEnc, h.repEnc, int32(h.raw))
+	} else {
+		p.page = file.NewDataPageV2(buf, int32(h.values), 0, 0, h.enc, int32(h.defLen), int32(h.repLen), int32(h.raw), false)
+	}
+	return p.checkEncoding(h, raw[levels:])
+}
+
+// expand decompresses a page's body; the levels of a V2 page are not compressed.
+func (p *pageReader) expand(h pageHeader, body []byte) ([]byte, error) {
+	plain := int64(0)
+	if h.typ == pageDataV2 {
+		plain = h.defLen + h.repLen
+		if h.uncompressed && h.raw != h.size {
+			return nil, errPageSize
+		}
+	}
+	if p.codec == compress.Codecs.Uncompressed || h.uncompressed {
+		if h.raw != h.size {
+			return nil, errPageSize
+		}
+		return body, nil
+	}
+	if int64(cap(p.raw)) < h.raw {
+		p.raw = make([]byte, h.raw)
+	}
+	raw := p.raw[:h.raw]
+	copy(raw, body[:plain])
+	if plain == h.raw { // no value is not NULL
+		return raw, nil
+	}
+	return raw, decompress(p.codec, raw[plain:], body[plain:])
+}
+
+// levelsV1 is the number of bytes of the levels at the start of a V1 page.
+func (p *pageReader) levelsV1(h pageHeader, raw []byte) (int64, error) {
+	pos := int64(0)
+	for _, l := range []struct {
+		top int16
+		enc parquet.Encoding
+	}{{p.col.rev, h.repEnc}, {p.col.def, h.defEnc}} {
+		if l.top == 0 {
+			continue
+		}
+		n := int64(-1)
+		switch {
+		case l.enc == parquet.Encodings.BitPacked:
+			n = (h.values*int64(bits.Len16(uint16(l.top))) + 7) / 8
+		case l.enc == parquet.Encodings.RLE && int64(len(raw))-pos >= 4:
+			n = 4 + int64(binary.LittleEndian.Uint32(raw[pos:]))
+		}
+		if pos += n; n < 0 || pos > int64(len(raw)) {
+			return 0, fmt.Errorf("a page's levels do not fit in it")
+		}
+	}
+	return pos, nil
+}
+
+// checkEncoding looks into encodings whose decoders take memory by what the page states.
+func (p *pageReader) checkEncoding(h pageHeader, values []byte) error {
+	p.longest = 0
+	limit := int(min(h.values, 4<<20+8*int64(len(values))))
+	var err error
+	switch h.enc {
+	case parquet.Encodings.PlainDict, parquet.Encodings.RLEDict:
+		p.longest = p.dictTo
+	case parquet.Encodings.DeltaBinaryPacked, parquet.Encodings.DeltaLengthByteArray:
+		_, err = parseDeltaHead(values, limit)
+	case parquet.Encodings.DeltaByteArray:
+		p.longest, err = longestDeltaString(values, limit)
+	}
+	return err
+}
+
+// chunkInput reads the bytes of a column chunk once, in order, through a window.
+type chunkInput struct {
+	src      Source
+	pos, end int64
+	window   int // bytes to fetch at once
+	buf      []byte
+	off      int64 // where buf begins
+}
+
+func (c *chunkInput) left() int64 { return c.end - c.pos }
+func (c *chunkInput) skip(n int)  { c.pos += int64(n) }
+
+// take gives the next n bytes and passes over them. They are valid until the next call.
+func (c *chunkInput) take(n int) ([]byte, error) {
+	b, err := c.peek(n)
+	c.skip(n)
+	return b, err
+}
+
+func (c *chunkInput) peek(n int) ([]byte, error) {
+	if int64(n) > c.left() {
+		return nil, fmt.Errorf("%w: %d bytes of a page where %d are left", delta.ErrCorrupt, n, c.left())
+	}
+	if i := c.pos - c.off; c.buf != nil && i >= 0 && i+int64(n) <= int64(len(c.buf)) {
+		return c.buf[i : i+int64(n) : i+int64(n)], nil
+	}
+	want := min(max(int64(n), int64(c.window)), c.left())
+	if v, ok := c.src.(interface {
+		view(off, n int64) ([]byte, error)
+	}); ok {
+		if b, err := v.view(c.pos, want); b != nil || err != nil {
+			c.buf, c.off = nil, 0
+			if err != nil {
+				return nil, &readError{err}
+			}
+			return b[:n], nil
+		}
+	}
+	if c.off, c.buf = c.pos, c.buf[:0]; int64(cap(c.buf)) < want {
+		c.buf = make([]byte, want)
+	}
+	c.buf = c.buf[:want]
+	if err := readFull(c.src, c.buf, c.pos); err != nil {
+		return nil, &readError{err}
+	}
+	return c.buf[:n], nil
+}
+
+// readError is an error of the source, not of the bytes in it.
+type readError struct{ err error }
+
+func (e *readError) Error() string { return e.err.Error() }
+func (e *readError) Unwrap() error { return e.err }

@@ -1,0 +1,227 @@
+package parquetio
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/apache/arrow-go/v18/parquet"
+	"github.com/apache/arrow-go/v18/parquet/schema"
+)
+
+// Limits of a file's schema.
+const (
+	maxSchemaDepth  = 64
+	maxSchemaLeaves = 10_000
+	maxSchemaNodes  = 4 * maxSchemaLeaves
+	maxNameBytes    = 1 << 10
+	maxFixedBytes   = 1 << 20
+)
+
+// annotation says what a column's or group's physical type stands for.
+type annotation int
+
+const (
+	plainType annotation = iota
+	stringType
+	mapType
+	listType
+	decimalType
+	dateType
+	millisType // timestamps
+	microsType
+	nanosType
+	unsignedType
+	otherType // an annotation that no table type is stored as
+)
+
+// node is an element of a file's schema.
+type node struct {
+	name     string
+	parent   *node // nil for the root
+	rep      parquet.Repetition
+	children []*node // of a group
+	leaf     int     // index of the column, -1 for a group
+
+	phys      parquet.Type
+	typeLen   int
+	note      annotation
+	precision int
+	scale     int
+	utc       bool // of a timestamp: isAdjustedToUTC
+	bits      int  // of an integer annotation; 0 if there is none
+
+	// The levels of a value at this node that is not NULL, as in the Dremel encoding.
+	def int16
+	rev int16 // repetition level
+}
+
+func (n *node) isLeaf() bool   { return n.leaf >= 0 }
+func (n *node) repeated() bool { return n.rep == parquet.Repetitions.Repeated }
+func (n *node) optional() bool { return n.rep == parquet.Repetitions.Optional }
+
+// path is the node's name with those of the groups around it.
+func (n *node) path() string {
+	if n.parent == nil || n.parent.parent == nil {
+		return n.name
+	}
+	return n.parent.path() + "." + n.name
+}
+
+// child finds a field by name: as spelled, else ignoring case if that is unique, else nil.
+func (n *node) child(name string) *node {
+	var found *node
+	for _, c := range n.children {
+		if c.name == name {
+			return c
+		}
+	}
+	for _, c := range n.children {
+		if strings.EqualFold(c.name, name) {
+			if found != nil {
+				return nil
+			}
+			found = c
+		}
+	}
+	return found
+}
+
+// firstLeaf gives a column below the node from which its own levels can be told, the least nested one.
+func (n *node) firstLeaf() *node {
+	if n.isLeaf() {
+		return n
+	}
+	var best *node
+	for _, c := range n.children {
+		if l := c.firstLeaf(); best == nil || l.rev < best.rev {
+			best = l
+		}
+	}
+	return best
+}
+
+// describe is the node's type for messages.
+func (n *node) describe() string {
+	if !n.isLeaf() {
+		return "a group"
+	}
+	s := n.phys.String()
+	if n.phys == parquet.Types.FixedLenByteArray {
+		s = fmt.Sprintf("%s(%d)", s, n.typeLen)
+	}
+	switch n.note {
+	case plainType:
+	case stringType:
+		s += " as string"
+	case decimalType:
+		s += fmt.Sprintf(" as decimal(%d,%d)", n.precision, n.scale)
+	case dateType:
+		s += " as date"
+	case millisType, microsType, nanosType:
+		s += " as timestamp"
+	case unsignedType:
+		s += " as unsigned integer"
+	default:
+		s += " with an annotation that no table type has"
+	}
+	return s
+}
+
+// column gives what the library needs to decode the column's pages.
+func (n *node) column() (*schema.Column, error) {
+	p, err := schema.NewPrimitiveNode(n.name, n.rep, n.phys, -1, int32(n.typeLen))
+	if err != nil {
+		return nil, err
+	}
+	return schema.NewColumn(p, n.def, n.rev), nil
+}
+
+// schemaBuilder makes the tree from the flat list of a footer.
+type schemaBuilder struct {
+	elems  []element
+	next   int
+	leaves []*node
+}
+
+// element is a SchemaElement of a footer.
+type element struct {
+	node     node
+	hasType  bool
+	children int64
+}
+
+func buildSchema(elems []element) (root *node, leaves []*node, err error) {
+	if len(elems) == 0 {
+		return nil, nil, fmt.Errorf("the footer has no schema")
+	}
+	b := schemaBuilder{elems: elems}
+	elems[0].node.rep = parquet.Repetitions.Required
+	root, err = b.build(nil, 0)
+	if err != nil {
+		return nil, nil, err
+	}
+	if b.next != len(elems) {
+		return nil, nil, fmt.Errorf("the schema has %d elements of which %d belong to no group", len(elems), len(elems)-b.next)
+	}
+	if root.isLeaf() {
+		return nil, nil, fmt.Errorf("the schema's root is a column")
+	}
+	return root, b.leaves, nil
+}
+
+func (b *schemaBuilder) build(parent *node, depth int) (*node, error) {
+	if depth > maxSchemaDepth {
+		return nil, fmt.Errorf("the schema is deeper than %d", maxSchemaDepth)
+	}
+	if b.next >= len(b.elems) {
+		return nil, fmt.Errorf("the schema ends too early")
+	}
+	e := &b.elems[b.next]
+	b.next++
+	n := &e.node
+	n.leaf = -1
+	if parent != nil {
+		n.parent, n.def, n.rev = parent, parent.def, parent.rev
+	}
+	switch n.rep {
+	case parquet.Repetitions.Optional:
+		n.def++
+	case parquet.Repetitions.Repeated:
+		n.def++
+		n.rev++
+	}
+	if e.hasType && e.children == 0 {
+		return n, b.addLeaf(n)
+	}
+	return n, b.addGroup(n, e.children, depth)
+}
+
+func (b *schemaBuilder) addLeaf(n *node) error {
+	if len(b.leaves) >= maxSchemaLeaves {
+		return fmt.Errorf("the schema has more than %d columns", maxSchemaLeaves)
+	}
+	if n.phys == parquet.Types.FixedLenByteArray && (n.typeLen <= 0 || n.typeLen > maxFixedBytes) {
+		return fmt.Errorf("column %s has values of %d bytes", n.path(), n.typeLen)
+	}
+	n.leaf = len(b.leaves)
+	b.leaves = append(b.leaves, n)
+	return nil
+}
+
+func (b *schemaBuilder) addGroup(n *node, children int64, depth int) error {
+	if children < 0 || children > int64(len(b.elems)-b.next) {
+		return fmt.Errorf("group %s states %d fields", n.path(), children)
+	}
+	if children == 0 && depth > 0 {
+		return fmt.Errorf("group %s has no fields", n.path())
+	}
+	n.children = make([]*node, 0, children)
+	for range children {
+		c, err := b.build(n, depth+1)
+		if err != nil {
+			return err
+		}
+		n.children = append(n.children, c)
+	}
+	return nil
+}

@@ -1,0 +1,162 @@
+package parquetio
+
+import (
+	"fmt"
+	"strconv"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/parquet"
+	"github.com/apache/arrow-go/v18/parquet/schema"
+
+	"github.com/idemtable/idem/delta"
+)
+
+// fieldIDKey is the key of an Arrow field's metadata that holds the column's id in the file.
+const fieldIDKey = "PARQUET:field_id"
+
+// fileRoot is the schema of a file that is written.
+type fileRoot struct {
+	group *schema.GroupNode
+	cols  *schema.Schema
+}
+
+func (r fileRoot) path(leaf int) string { return r.cols.Column(leaf).Path() }
+
+// fileSchema makes the file's schema and one writer for each of its columns.
+func fileSchema(s *arrow.Schema) (fileRoot, []leafWriter, error) {
+	var leaves []leafWriter
+	var nodes schema.FieldList
+	for i, f := range s.Fields() {
+		if f.Type.ID() == arrow.NULL {
+			continue
+		}
+		b := schemaShredder{leaves: &leaves, column: i}
+		n, err := b.field(f.Name, f, nil)
+		if err != nil {
+			return fileRoot{}, nil, fmt.Errorf("write Parquet: column %s: %w", f.Name, err)
+		}
+		nodes = append(nodes, n)
+	}
+	g, err := schema.NewGroupNode("schema", parquet.Repetitions.Required, nodes, -1)
+	if err != nil {
+		return fileRoot{}, nil, fmt.Errorf("write Parquet: %w", err)
+	}
+	return fileRoot{group: g, cols: schema.NewSchema(g)}, leaves, nil
+}
+
+// schemaShredder walks a column's type and gathers the ways to its leaves.
+type schemaShredder struct {
+	leaves *[]leafWriter
+	column int
+}
+
+func (b *schemaShredder) field(name string, f arrow.Field, way []step) (schema.Node, error) {
+	rep := parquet.Repetitions.Required
+	if f.Nullable {
+		rep = parquet.Repetitions.Optional
+	}
+	id := fieldID(f)
+	way = append(way[:len(way):len(way)], step{nullable: f.Nullable})
+	last := &way[len(way)-1]
+	switch t := f.Type.(type) {
+	case *arrow.StructType:
+		var nodes schema.FieldList
+		for i, c := range t.Fields() {
+			last.into, last.field = intoField, i
+			n, err := b.field(c.Name, c, way)
+			if err != nil {
+				return nil, fmt.Errorf("field %s: %w", c.Name, err)
+			}
+			nodes = append(nodes, n)
+		}
+		if len(nodes) == 0 {
+			return nil, fmt.Errorf("%w: a struct without fields", delta.ErrUnsupported)
+		}
+		return schema.NewGroupNode(name, rep, nodes, id)
+	case *arrow.ListType:
+		last.into = intoElement
+		n, err := b.field("element", t.ElemField(), way)
+		if err != nil {
+			return nil, err
+		}
+		return schema.ListOfWithName(name, n, rep, id)
+	case *arrow.MapType:
+		key := t.KeyField()
+		key.Nullable = false
+		last.into = intoKey
+		k, err := b.field("key", key, way)
+		if err != nil {
+			return nil, err
+		}
+		last.into = intoValue
+		v, err := b.field("value", t.ItemField(), way)
+		if err != nil {
+			return nil, err
+		}
+		return schema.MapOf(name, k, v, rep, id)
+	}
+	phys, logical, length, put, err := leafType(f.Type)
+	if err != nil {
+		return nil, err
+	}
+	*b.leaves = append(*b.leaves, leafWriter{column: b.column, way: append([]step(nil), way...), put: put, dictionary: phys != parquet.Types.Boolean})
+	return schema.NewPrimitiveNodeLogical(name, rep, logical, phys, length, id)
+}
+
+func fieldID(f arrow.Field) int32 {
+	if i := f.Metadata.FindKey(fieldIDKey); i >= 0 {
+		if id, err := strconv.ParseInt(f.Metadata.Values()[i], 10, 32); err == nil {
+			return int32(id)
+		}
+	}
+	return -1
+}
+
+// leafType is the table of physical types of the protocol, the side that is written.
+func leafType(t arrow.DataType) (phys parquet.Type, logical schema.LogicalType, length int, put putFunc, err error) {
+	none := schema.NoLogicalType{}
+	switch t := t.(type) {
+	case *arrow.BooleanType:
+		return parquet.Types.Boolean, none, 0, putBools, nil
+	case *arrow.Int8Type:
+		return parquet.Types.Int32, schema.NewIntLogicalType(8, true), 0, putNarrow[int8], nil
+	case *arrow.Int16Type:
+		return parquet.Types.Int32, schema.NewIntLogicalType(16, true), 0, putNarrow[int16], nil
+	case *arrow.Int32Type:
+		return parquet.Types.Int32, none, 0, putFixed[int32], nil
+	case *arrow.Int64Type:
+		return parquet.Types.Int64, none, 0, putFixed[int64], nil
+	case *arrow.Float32Type:
+		return parquet.Types.Float, none, 0, putFixed[float32], nil
+	case *arrow.Float64Type:
+		return parquet.Types.Double, none, 0, putFixed[float64], nil
+	case *arrow.StringType:
+		return parquet.Types.ByteArray, schema.StringLogicalType{}, 0, putStrings, nil
+	case *arrow.BinaryType:
+		return parquet.Types.ByteArray, none, 0, putStrings, nil
+	case *arrow.Date32Type:
+		return parquet.Types.Int32, schema.DateLogicalType{}, 0, putFixed[int32], nil
+	case *arrow.TimestampType:
+		if t.Unit == arrow.Microsecond && (t.TimeZone == "" || t.TimeZone == "UTC") {
+			return parquet.Types.Int64, schema.NewTimestampLogicalTypeForce(t.TimeZone != "", schema.TimeUnitMicros), 0, putFixed[int64], nil
+		}
+	case *arrow.Decimal128Type:
+		if t.Precision < 1 || t.Precision > 38 || t.Scale < 0 || t.Scale > t.Precision {
+			break
+		}
+		logical := schema.NewDecimalLogicalType(t.Precision, t.Scale)
+		switch {
+		case t.Precision <= 9:
+			return parquet.Types.Int32, logical, 0, putDecimal32, nil
+		case t.Precision <= 18:
+			return parquet.Types.Int64, logical, 0, putDecimal64, nil
+		}
+		return parquet.Types.FixedLenByteArray, logical, decimalBytes(t.Precision), putDecimalBytes, nil
+	}
+	return 0, nil, 0, nil, fmt.Errorf("%w: writing %s to Parquet", delta.ErrUnsupported, t)
+}
+
+// decimalBytes is the least number of bytes that holds every decimal of a precision.
+func decimalBytes(precision int32) int {
+	return [...]int{19: 9, 9, 9, 10, 10, 11, 11, 11, 12, 12, 13, 13, 13, 14, 14, 15, 15, 16, 16, 16}[precision]
+}
