@@ -51,6 +51,7 @@ func TestDecodeTolerates(t *testing.T) {
 		{"an unknown member beside the action", `{"hologram":1,` + addLine[1:], 1},
 		{"null members are absent", `{"remove":null,` + addLine[1:], 1},
 		{"unknown fields of any type", strings.Replace(addLine, `"size"`, `"new":[{"x":1e9}],"size"`, 1), 1},
+		{"many values side by side are not deep", `{"x":[` + strings.Repeat("[],", 100) + `{}]}` + "\n" + addLine, 1},
 		{"null for an optional field", strings.Replace(addLine, `"size"`, `"stats":null,"tags":null,"size"`, 1), 1},
 		{"numbers without quotes in tags", strings.Replace(addLine, `"size"`, `"tags":{"a":1,"b":true},"size"`, 1), 1},
 		{"what belongs in checkpoints is ignored", `{"sidecar":{"path":"s","sizeInBytes":1,"modificationTime":2}}` + "\n" + addLine, 1},

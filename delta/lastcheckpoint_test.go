@@ -32,6 +32,12 @@ func TestChecksumOfTheProtocolsSample(t *testing.T) {
 	sum, err := delta.HintChecksum([]byte(strings.Replace(hintSample, `"version":1,`, ``, 1)))
 	require.NoError(t, err)
 	require.Equal(t, "6a92d155a59bf2eecbd4b4ec7fd1f875", sum)
+
+	one, err := delta.HintChecksum([]byte(`{"a":{"checksum":"1"}}`))
+	require.NoError(t, err)
+	two, err := delta.HintChecksum([]byte(`{"a":{"checksum":"2"}}`))
+	require.NoError(t, err)
+	require.NotEqual(t, one, two, "only the file's own checksum is left out")
 }
 
 func TestLastCheckpointRoundTrip(t *testing.T) {

@@ -52,7 +52,7 @@ func resolvePath(root, path string) (key string, inside bool, err error) {
 	place.path = "/" + strings.TrimLeft(decoded, "/")
 	home := splitRoot(root)
 	if place.scheme == home.scheme && place.authority == home.authority {
-		if below, ok := strings.CutPrefix(place.path, home.path); ok && below != "" {
+		if below, ok := strings.CutPrefix(place.path, home.path); ok {
 			return below, true, nil
 		}
 	}

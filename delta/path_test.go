@@ -73,6 +73,7 @@ func TestResolvePathRefuses(t *testing.T) {
 		{"not UTF-8", "a%ff", delta.ErrCorrupt},
 		{"climbs absolutely", "/lake/orders/../other/a", delta.ErrCorrupt},
 		{"climbs absolutely, encoded", "file:///lake/orders/%2e%2e/other/a", delta.ErrCorrupt},
+		{"the root itself as a directory", "/lake/orders/", delta.ErrCorrupt},
 		{"the root itself", "/lake/orders", delta.ErrUnsupported},
 		{"elsewhere", "/lake/others/a", delta.ErrUnsupported},
 		{"a sibling with the root's name in front", "/lake/orders2/a", delta.ErrUnsupported},

@@ -126,6 +126,7 @@ func TestGates(t *testing.T) {
 		{why: "mapping unheard of", protocol: versions(2, 5), properties: props{"delta.columnMapping.mode": "odd"}, read: unsupported, write: unsupported, says: "columnMapping"},
 		{why: "mapping inert below reader 2", protocol: versions(1, 4), properties: props{"delta.columnMapping.mode": "name"}},
 		{why: "mapping in the writers' list only", protocol: both(nil, "columnMapping"), properties: props{"delta.columnMapping.mode": "name"}, read: unsupported, write: unsupported, says: "columnMapping"},
+		{why: "mapping at (1,7)", protocol: writerList(1, "columnMapping"), read: corrupt, write: corrupt},
 		{why: "mapping at (2,7)", protocol: writerList(2, "columnMapping"), properties: props{"delta.columnMapping.mode": "id"}, read: unsupported, write: unsupported, says: "columnMapping"},
 
 		{why: "a change feed implied but off", protocol: versions(1, 4)},
