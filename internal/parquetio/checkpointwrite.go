@@ -83,10 +83,10 @@ type checkpointMetadata struct {
 }
 
 type checkpointProtocol struct {
-	MinReaderVersion int32     `parquet:"minReaderVersion"`
-	MinWriterVersion int32     `parquet:"minWriterVersion"`
-	ReaderFeatures   *[]string `parquet:"readerFeatures,list,optional"`
-	WriterFeatures   *[]string `parquet:"writerFeatures,list,optional"`
+	MinReaderVersion int32    `parquet:"minReaderVersion"`
+	MinWriterVersion int32    `parquet:"minWriterVersion"`
+	ReaderFeatures   []string `parquet:"readerFeatures,list,optional"`
+	WriterFeatures   []string `parquet:"writerFeatures,list,optional"`
 }
 
 type checkpointDomain struct {
@@ -198,10 +198,10 @@ func checkpointMetadataOf(m *delta.Metadata) *checkpointMetadata {
 func checkpointProtocolOf(p *delta.Protocol) *checkpointProtocol {
 	out := &checkpointProtocol{MinReaderVersion: int32(p.MinReaderVersion), MinWriterVersion: int32(p.MinWriterVersion)}
 	if p.MinReaderVersion >= 3 {
-		out.ReaderFeatures = &p.ReaderFeatures
+		out.ReaderFeatures = append([]string{}, p.ReaderFeatures...)
 	}
 	if p.MinWriterVersion >= 7 {
-		out.WriterFeatures = &p.WriterFeatures
+		out.WriterFeatures = append([]string{}, p.WriterFeatures...)
 	}
 	return out
 }
