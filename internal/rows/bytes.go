@@ -3,7 +3,6 @@ package rows
 import (
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
-	"github.com/apache/arrow-go/v18/arrow/bitutil"
 )
 
 // Bytes is the memory that a batch's buffers hold for its rows: a slice counts for its own share.
@@ -23,7 +22,7 @@ func arrayBytes(arr arrow.Array, lo, hi int) int64 {
 	}
 	total := int64(0)
 	if len(arr.NullBitmapBytes()) > 0 {
-		total += bitutil.BytesForBits(n)
+		total += bitBytes(n)
 	}
 	switch a := arr.(type) {
 	case *array.Null:
@@ -43,7 +42,7 @@ func arrayBytes(arr arrow.Array, lo, hi int) int64 {
 		return total + 4*(n+1) + arrayBytes(a.ListValues(), int(from), int(to))
 	default:
 		if t, ok := arr.DataType().(arrow.FixedWidthDataType); ok {
-			return total + bitutil.BytesForBits(n*int64(t.BitWidth()))
+			return total + bitBytes(n*int64(t.BitWidth()))
 		}
 		return total + int64(arr.Data().SizeInBytes())
 	}

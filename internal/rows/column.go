@@ -7,7 +7,6 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
-	"github.com/apache/arrow-go/v18/arrow/bitutil"
 	"github.com/apache/arrow-go/v18/arrow/decimal128"
 )
 
@@ -54,7 +53,7 @@ type column struct {
 }
 
 func (c *column) null(i int) bool {
-	return c.class == classNull || c.valid != nil && !bitutil.BitIsSet(c.valid, c.off+i)
+	return c.class == classNull || c.valid != nil && !bitSet(c.valid, c.off+i)
 }
 
 func (c *column) bytes(i int) []byte { return c.data[c.offs[i]:c.offs[i+1]] }

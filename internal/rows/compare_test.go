@@ -1,9 +1,12 @@
 package rows_test
 
 import (
+	"math/big"
 	"testing"
 
 	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/decimal128"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 	"github.com/idemtable/idem/internal/rows"
 	"github.com/stretchr/testify/require"
@@ -101,4 +104,41 @@ func TestNestedIsNoKey(t *testing.T) {
 	require.ErrorContains(t, err, "cannot be a key")
 	_, err = rows.NewOrder([]arrow.Array{list}, []arrow.Array{list})
 	require.ErrorContains(t, err, "cannot be a key")
+}
+
+// TestWideDecimals: coefficients of up to 38 digits, at any scales, and pairs that are equal though spelled differently.
+func TestWideDecimals(t *testing.T) {
+	build := func(d decimal128.Num, scale int32) arrow.Array {
+		b := array.NewDecimal128Builder(memory.DefaultAllocator, &arrow.Decimal128Type{Precision: 38, Scale: scale})
+		b.Append(d)
+		return b.NewArray()
+	}
+	coefficient := rapid.Custom(func(t *rapid.T) decimal128.Num {
+		d := decimal128.New(rapid.Int64().Draw(t, "hi"), rapid.Uint64().Draw(t, "lo"))
+		return decimal128.FromBigInt(new(big.Int).Quo(d.BigInt(), big.NewInt(rapid.Int64Range(2, 1<<62).Draw(t, "divisor"))))
+	})
+	rapid.Check(t, func(t *rapid.T) {
+		a, as := coefficient.Draw(t, "a"), rapid.Int32Range(0, 38).Draw(t, "scale a")
+		b, bs := coefficient.Draw(t, "b"), rapid.Int32Range(0, 38).Draw(t, "scale b")
+		if more := rapid.Int32Range(0, 18).Draw(t, "zeros"); rapid.Bool().Draw(t, "equal") && a.FitsInPrecision(38-more) {
+			b, bs = a.IncreaseScaleBy(more), as+more
+		}
+		x, y := build(a, as), build(b, bs)
+		order, err := rows.NewOrder([]arrow.Array{x}, []arrow.Array{y})
+		require.NoError(t, err)
+		want := number(x, 0).Cmp(number(y, 0))
+		require.Equal(t, want, order.Compare(0, 0))
+		if want == 0 {
+			var hx, hy [1]uint64
+			rows.HashKeys([]arrow.Array{x}, hx[:])
+			rows.HashKeys([]arrow.Array{y}, hy[:])
+			require.Equal(t, hx, hy)
+		}
+		require.Equal(t, want == 0, digestOf(t, x) == digestOf(t, y))
+	})
+}
+
+func digestOf(t require.TestingT, arr arrow.Array) rows.Digest {
+	s := arrow.NewSchema([]arrow.Field{{Name: "c", Type: arr.DataType()}}, nil)
+	return digest(t, array.NewRecordBatch(s, []arrow.Array{arr}, int64(arr.Len())))
 }

@@ -147,3 +147,15 @@ func TestDigestRefuses(t *testing.T) {
 	_, err = rows.DigestRows(ms, nil)
 	require.ErrorContains(t, err, "digest column k: type timestamp[ms, tz=UTC]")
 }
+
+// FuzzParseDigest: what is accepted is written back as it was.
+func FuzzParseDigest(f *testing.F) {
+	f.Add("0123456789abcdef0123456789abcdef")
+	f.Add("0123456789ABCDEF0123456789abcdef")
+	f.Add("0123456789abcdef0123456789abcde\xff")
+	f.Fuzz(func(t *testing.T, s string) {
+		if d, err := rows.ParseDigest(s); err == nil {
+			require.Equal(t, s, d.String())
+		}
+	})
+}

@@ -3,7 +3,6 @@ package rows
 import (
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
-	"github.com/apache/arrow-go/v18/arrow/bitutil"
 	"github.com/apache/arrow-go/v18/arrow/decimal128"
 )
 
@@ -28,23 +27,23 @@ func (g *gatherer) validity(src []arrow.Array, out *gathered) int {
 		out.buffers = append(out.buffers, nil)
 		return 0
 	}
-	bits := out.buffer(int(bitutil.BytesForBits(int64(len(g.index)))))
+	bits := out.buffer(int(bitBytes(int64(len(g.index)))))
 	nulls := 0
 	for n, i := range g.index {
 		if i < 0 || src[g.source(n)].IsNull(int(i)) {
 			nulls++
 			continue
 		}
-		bitutil.SetBit(bits, n)
+		setBit(bits, n)
 	}
 	return nulls
 }
 
 func (g *gatherer) bools(src []arrow.Array, out *gathered) {
-	bits := out.buffer(int(bitutil.BytesForBits(int64(len(g.index)))))
+	bits := out.buffer(int(bitBytes(int64(len(g.index)))))
 	for n, i := range g.index {
 		if i >= 0 && src[g.source(n)].(*array.Boolean).Value(int(i)) {
-			bitutil.SetBit(bits, n)
+			setBit(bits, n)
 		}
 	}
 }

@@ -2,10 +2,12 @@ package rows_test
 
 import (
 	"slices"
+	"strconv"
 	"testing"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/decimal128"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 	"github.com/idemtable/idem/internal/rows"
 	"github.com/stretchr/testify/require"
@@ -258,4 +260,32 @@ func TestLatestNoSuchColumn(t *testing.T) {
 	b := fromJSON(t, memory.DefaultAllocator, `[]`, arrow.PrimitiveTypes.Int64)
 	_, err := rows.LatestByKey(b, []int{1}, nil, nil)
 	require.ErrorContains(t, err, "column 1 of 1")
+}
+
+// TestProbeManyBlocks: rows are hashed in blocks, NULLs and offsets included.
+func TestProbeManyBlocks(t *testing.T) {
+	const n = 5000
+	schema := arrow.NewSchema([]arrow.Field{
+		{Name: "i", Type: arrow.PrimitiveTypes.Int64, Nullable: true},
+		{Name: "s", Type: arrow.BinaryTypes.String, Nullable: true},
+		{Name: "d", Type: decimalType(12, 2), Nullable: true}}, nil)
+	b := array.NewRecordBuilder(memory.DefaultAllocator, schema)
+	for i := range n {
+		if i%3 == 1 {
+			b.Field(i % 2).AppendNull()
+			b.Field(1 - i%2).AppendEmptyValue()
+			b.Field(2).(*array.Decimal128Builder).Append(decimal128.FromI64(int64(i)))
+			continue
+		}
+		b.Field(0).(*array.Int64Builder).Append(int64(i))
+		b.Field(1).(*array.StringBuilder).Append(strconv.Itoa(i))
+		b.Field(2).AppendNull()
+	}
+	keys := b.NewRecordBatch()
+	x, err := rows.NewIndex(keys.Columns(), n)
+	require.NoError(t, err)
+	require.Equal(t, n, x.Distinct())
+	out := make([]int32, n-7)
+	require.NoError(t, x.Probe(keys.NewSlice(7, n).Columns(), out))
+	require.Equal(t, ascending(n)[7:], out)
 }

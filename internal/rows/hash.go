@@ -4,7 +4,6 @@ import (
 	"math/bits"
 
 	"github.com/apache/arrow-go/v18/arrow"
-	"github.com/apache/arrow-go/v18/arrow/bitutil"
 	"github.com/zeebo/xxh3"
 )
 
@@ -69,7 +68,7 @@ func (c *column) hashWords(lo int, out []uint64) {
 	}
 	for i, w := range words {
 		v := uint64(w)
-		if !bitutil.BitIsSet(c.valid, c.off+lo+i) {
+		if !bitSet(c.valid, c.off+lo+i) {
 			v = nullWord
 		}
 		out[i] = mix(out[i], v)

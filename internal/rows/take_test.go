@@ -144,3 +144,37 @@ func TestBytes(t *testing.T) {
 	b := fromJSON(t, memory.DefaultAllocator, `[{"k":1,"o":"abc"},{"k":2,"o":""}]`, arrow.PrimitiveTypes.Int64, arrow.BinaryTypes.String)
 	require.EqualValues(t, 1+16+1+3*4+3, rows.Bytes(b))
 }
+
+// TestValuesBeneathNull: what lies beneath a NULL is no value, in a list, a string or a struct.
+func TestValuesBeneathNull(t *testing.T) {
+	typ := arrow.StructOf(arrow.Field{Name: "l", Type: arrow.ListOf(arrow.BinaryTypes.String), Nullable: true})
+	clean := fromJSON(t, memory.DefaultAllocator, `[{"k":{"l":["a","b"]}},{"k":null},{"k":{"l":null}},{"k":{"l":[null]}}]`, typ)
+	full := fromJSON(t, memory.DefaultAllocator, `[{"k":{"l":["a","b"]}},{"k":{"l":["x","y"]}},{"k":{"l":["z"]}},{"k":{"l":["w"]}}]`, typ)
+	s := full.Column(0).(*array.Struct)
+	list := s.Field(0).(*array.List)
+	text := list.ListValues()
+	elements := masked(text.Data(), text.Data().Children(), 0b011111)
+	lists := masked(list.Data(), []arrow.ArrayData{elements}, 0b1011)
+	dirty := array.NewRecordBatch(full.Schema(), []arrow.Array{
+		array.MakeFromData(masked(s.Data(), []arrow.ArrayData{lists}, 0b1101))}, 4)
+
+	require.Equal(t, texts(clean, []int{0}), texts(dirty, []int{0}))
+	require.Equal(t, digest(t, clean), digest(t, dirty))
+	equal, err := rows.NewEquality(clean.Columns(), dirty.Columns())
+	require.NoError(t, err)
+	taken, err := rows.Take(memory.DefaultAllocator, dirty, ascending(4))
+	require.NoError(t, err)
+	for i := range 4 {
+		require.True(t, equal.Equal(i, i))
+		require.Equal(t, canon(clean.Column(0), i), canon(taken.Column(0), i))
+	}
+	kept := taken.Column(0).(*array.Struct).Field(0).(*array.List).ListValues()
+	require.NotContains(t, kept.String(), "z", "what is beneath a NULL list is not copied")
+	require.NotContains(t, kept.String(), "w", "nor beneath a NULL string")
+}
+
+// masked is data with other validity bits.
+func masked(d arrow.ArrayData, children []arrow.ArrayData, valid byte) arrow.ArrayData {
+	buffers := append([]*memory.Buffer{memory.NewBufferBytes([]byte{valid})}, d.Buffers()[1:]...)
+	return array.NewData(d.DataType(), d.Len(), buffers, children, array.UnknownNullCount, d.Offset())
+}
