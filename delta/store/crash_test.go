@@ -405,3 +405,39 @@ func TestCancelledAtEachStep(t *testing.T) {
 		require.Empty(t, temporary(t, m, "_delta_log"), "cancelled at %d", i+1)
 	}
 }
+
+// TestSideFileGoesFirst: at no power cut does Hadoop's checksum of the old object stand beside
+// the new one.
+func TestSideFileGoesFirst(t *testing.T) {
+	const key, side = "_delta_log/_last_checkpoint", "_delta_log/._last_checkpoint.crc"
+	before := storetest.NewMemFS()
+	require.NoError(t, dirOver(before).Put(t.Context(), key, []byte("old")))
+	require.NoError(t, dirOver(before).Put(t.Context(), side, []byte("of old")))
+	synced := func(int) int { return 0 }
+	whole := before.Crash(synced)
+	require.NoError(t, dirOver(whole).Put(t.Context(), key, []byte("new")))
+	for i := range whole.Ops() {
+		m := before.Crash(synced)
+		m.Fail(storetest.FSFault{Nth: i + 1, When: storetest.After, Crash: true})
+		require.Error(t, dirOver(m).Put(t.Context(), key, []byte("new")))
+		for seed := range uint64(32) {
+			d := dirOver(m.Crash(rand.New(rand.NewPCG(seed, 1)).IntN))
+			data, err := d.Get(t.Context(), key, 0)
+			require.NoError(t, err)
+			if string(data) == "new" {
+				_, err := d.Head(t.Context(), side)
+				require.ErrorIs(t, err, store.ErrNotExist, "power cut after %q", m.Trace()[i])
+			}
+		}
+	}
+}
+
+func TestDeleteIsDurable(t *testing.T) {
+	m := storetest.NewMemFS()
+	d := dirOver(m)
+	for _, key := range []string{"a/x", "b/x", "b/y"} {
+		require.NoError(t, d.PutIfAbsent(t.Context(), key, nil))
+	}
+	require.NoError(t, d.Delete(t.Context(), "a/x", "b/x"))
+	require.Equal(t, []string{"b/y"}, keys(t, dirOver(m.Crash(func(int) int { return 0 }))))
+}

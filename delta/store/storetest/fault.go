@@ -135,7 +135,15 @@ func (f Fault) error(c Call) error {
 	if cause == nil {
 		cause = f.Kind.cause()
 	}
-	return fmt.Errorf("%s %q: %w (%s): %w", c.Op, c.Key, ErrInjected, f.Kind, cause)
+	return fmt.Errorf("%s %q (%s): %w", c.Op, c.Key, f.Kind, injected(cause))
+}
+
+// injected makes err wrap ErrInjected.
+func injected(err error) error {
+	if errors.Is(err, ErrInjected) {
+		return err
+	}
+	return fmt.Errorf("%w: %w", ErrInjected, err)
 }
 
 func (k Kind) cause() error {

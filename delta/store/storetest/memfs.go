@@ -198,7 +198,7 @@ func (m *MemFS) do(op FSOp, name string, f func(half bool) error) error {
 	} else if err == nil {
 		err = syscall.EIO
 	}
-	return &fs.PathError{Op: string(op), Path: name, Err: fmt.Errorf("%w: %w", ErrInjected, err)}
+	return &fs.PathError{Op: string(op), Path: name, Err: injected(err)}
 }
 
 func (m *MemFS) fault(op FSOp) *FSFault {
