@@ -11,7 +11,7 @@ import (
 	"github.com/idemtable/idem/delta/store/storetest"
 )
 
-func openDir(t *testing.T, path string) *store.Dir {
+func openDir(t testing.TB, path string) *store.Dir {
 	t.Helper()
 	d, err := store.OpenDir(path)
 	require.NoError(t, err)
