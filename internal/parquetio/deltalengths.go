@@ -80,21 +80,25 @@ func deltaInts(b []byte, limit int, f func(v int64)) (int, error) {
 	return pos, nil
 }
 
+// deltaLengths decodes lengths and gives what lies behind them.
+func deltaLengths(b []byte, limit int) (lengths []int32, rest []byte, err error) {
+	n, err := deltaInts(b, limit, func(v int64) { lengths = append(lengths, int32(v)) })
+	if err != nil {
+		return nil, nil, err
+	}
+	return lengths, b[n:], nil
+}
+
 // longestDeltaString gives the length of the longest value of a DELTA_BYTE_ARRAY page: values share prefixes, so that
 // a small page can stand for much.
 func longestDeltaString(b []byte, limit int) (int, error) {
-	var prefixes []int32
-	bad := false
-	n, err := deltaInts(b, limit, func(v int64) {
-		bad = bad || v < 0
-		prefixes = append(prefixes, int32(v))
-	})
+	prefixes, rest, err := deltaLengths(b, limit)
 	if err != nil {
 		return 0, err
 	}
-	longest, last, i := int64(0), int64(0), 0
-	_, err = deltaInts(b[n:], limit, func(v int64) {
-		if i >= len(prefixes) || v < 0 || int64(prefixes[i]) > last {
+	longest, last, i, bad := int64(0), int64(0), 0, false
+	_, err = deltaInts(rest, limit, func(v int64) {
+		if i >= len(prefixes) || v < 0 || prefixes[i] < 0 || int64(prefixes[i]) > last {
 			bad = true
 			return
 		}

@@ -11,8 +11,6 @@ import (
 	"github.com/apache/arrow-go/v18/parquet"
 	"github.com/apache/arrow-go/v18/parquet/compress"
 	"github.com/apache/arrow-go/v18/parquet/file"
-
-	"github.com/idemtable/idem/delta"
 )
 
 const (
@@ -162,18 +160,28 @@ func (p *pageReader) data(h pageHeader, body []byte) error {
 	if err != nil {
 		return fmt.Errorf("decompress a page: %w", err)
 	}
-	buf := memory.NewBufferBytes(raw)
 	levels := h.defLen + h.repLen
 	if h.typ == pageData {
-		levels, err = p.levelsV1(h, raw)
-		if err != nil {
+		if levels, err = p.levelsV1(h, raw); err != nil {
 			return err
 		}
+	}
+	if err := p.checkEncoding(h, raw[levels:]); err != nil {
+		return err
+	}
+	if h.enc == parquet.Encodings.DeltaByteArray && p.col.phys == parquet.Types.FixedLenByteArray {
+		if raw, err = p.plainFixed(h, raw, levels); err != nil {
+			return err
+		}
+		h.enc, h.raw = parquet.Encodings.Plain, int64(len(raw))
+	}
+	buf := memory.NewBufferBytes(raw)
+	if h.typ == pageData {
 		p.page = file.NewDataPageV1(buf, int32(h.values), h.enc, h.defEnc, h.repEnc, int32(h.raw))
 	} else {
 		p.page = file.NewDataPageV2(buf, int32(h.values), 0, 0, h.enc, int32(h.defLen), int32(h.repLen), int32(h.raw), false)
 	}
-	return p.checkEncoding(h, raw[levels:])
+	return nil
 }
 
 // expand decompresses a page's body; the levels of a V2 page are not compressed.
@@ -225,73 +233,3 @@ func (p *pageReader) levelsV1(h pageHeader, raw []byte) (int64, error) {
 	}
 	return pos, nil
 }
-
-// checkEncoding looks into encodings whose decoders take memory by what the page states.
-func (p *pageReader) checkEncoding(h pageHeader, values []byte) error {
-	p.longest = 0
-	limit := int(min(h.values, 4<<20+8*int64(len(values))))
-	var err error
-	switch h.enc {
-	case parquet.Encodings.PlainDict, parquet.Encodings.RLEDict:
-		p.longest = p.dictTo
-	case parquet.Encodings.DeltaBinaryPacked, parquet.Encodings.DeltaLengthByteArray:
-		_, err = parseDeltaHead(values, limit)
-	case parquet.Encodings.DeltaByteArray:
-		p.longest, err = longestDeltaString(values, limit)
-	}
-	return err
-}
-
-// chunkInput reads the bytes of a column chunk once, in order, through a window.
-type chunkInput struct {
-	src      Source
-	pos, end int64
-	window   int // bytes to fetch at once
-	buf      []byte
-	off      int64 // where buf begins
-}
-
-func (c *chunkInput) left() int64 { return c.end - c.pos }
-func (c *chunkInput) skip(n int)  { c.pos += int64(n) }
-
-// take gives the next n bytes and passes over them. They are valid until the next call.
-func (c *chunkInput) take(n int) ([]byte, error) {
-	b, err := c.peek(n)
-	c.skip(n)
-	return b, err
-}
-
-func (c *chunkInput) peek(n int) ([]byte, error) {
-	if int64(n) > c.left() {
-		return nil, fmt.Errorf("%w: %d bytes of a page where %d are left", delta.ErrCorrupt, n, c.left())
-	}
-	if i := c.pos - c.off; c.buf != nil && i >= 0 && i+int64(n) <= int64(len(c.buf)) {
-		return c.buf[i : i+int64(n) : i+int64(n)], nil
-	}
-	want := min(max(int64(n), int64(c.window)), c.left())
-	if v, ok := c.src.(interface {
-		view(off, n int64) ([]byte, error)
-	}); ok {
-		if b, err := v.view(c.pos, want); b != nil || err != nil {
-			c.buf, c.off = nil, 0
-			if err != nil {
-				return nil, &readError{err}
-			}
-			return b[:n], nil
-		}
-	}
-	if c.off, c.buf = c.pos, c.buf[:0]; int64(cap(c.buf)) < want {
-		c.buf = make([]byte, want)
-	}
-	c.buf = c.buf[:want]
-	if err := readFull(c.src, c.buf, c.pos); err != nil {
-		return nil, &readError{err}
-	}
-	return c.buf[:n], nil
-}
-
-// readError is an error of the source, not of the bytes in it.
-type readError struct{ err error }
-
-func (e *readError) Error() string { return e.err.Error() }
-func (e *readError) Unwrap() error { return e.err }
