@@ -162,7 +162,7 @@ func checkMetadata(in *Intent, base State, w *Winner) Verdict {
 			return replan(RuleMetadata, "both commits change the table's definition")
 		}
 	}
-	if why := definitionChange(base.Metadata, m); why != "" {
+	if why := DefinitionChange(base.Metadata, m); why != "" {
 		return replan(RuleMetadata, "%s", why)
 	}
 	return Verdict{}

@@ -51,10 +51,10 @@ func sameSet(a, b []string) bool {
 	return slices.Equal(set(a), set(b))
 }
 
-// definitionChange says in words what changed so that rows must be validated anew, "" if nothing
+// DefinitionChange says in words what changed so that rows must be validated anew, "" if nothing
 // did. Another name or description, other harmless properties and added nullable columns are no
 // such change.
-func definitionChange(old, now *delta.Metadata) string {
+func DefinitionChange(old, now *delta.Metadata) string {
 	switch {
 	case old.Provider != now.Provider || !maps.Equal(old.FormatOptions, now.FormatOptions):
 		return "the file format changed"

@@ -2,7 +2,6 @@ package commit
 
 import (
 	"encoding/json"
-	"fmt"
 	"strconv"
 	"strings"
 
@@ -94,9 +93,5 @@ func logicalFile(path string, dv *delta.DeletionVector) string {
 	if dv == nil {
 		return path
 	}
-	id := path + "\x00" + dv.StorageType + dv.PathOrInlineDV
-	if dv.Offset != nil {
-		id += fmt.Sprintf("@%d", *dv.Offset)
-	}
-	return id
+	return path + "\x00" + dv.ID()
 }

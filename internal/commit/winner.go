@@ -90,9 +90,12 @@ func (s State) gate(f func(*delta.Protocol, *delta.Metadata, *delta.Struct) erro
 	if s.Protocol == nil || s.Metadata == nil {
 		return fmt.Errorf("table without protocol or metaData: %w", delta.ErrCorrupt)
 	}
-	schema, err := delta.ParseSchema(s.Metadata.SchemaString)
-	if err != nil {
-		return fmt.Errorf("schema: %w", err)
+	schema := &delta.Struct{}
+	if s.Metadata.SchemaString != "" {
+		var err error
+		if schema, err = delta.ParseSchema(s.Metadata.SchemaString); err != nil {
+			return fmt.Errorf("schema of the table: %w", err)
+		}
 	}
 	return f(s.Protocol, s.Metadata, schema)
 }
