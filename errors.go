@@ -1,0 +1,104 @@
+package idem
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/idemtable/idem/delta"
+	"github.com/idemtable/idem/internal/commit"
+)
+
+// One sentinel for each decision that a caller can take. Every error of this package wraps exactly
+// one of them, or the error of the context, or that of the store.
+var (
+	// ErrConflict: another writer changed what this call relied on. Compute the rows anew and call
+	// again.
+	ErrConflict = commit.ErrConflict
+
+	// ErrUnknownOutcome: the store could not say whether the commit landed. Call again: that is safe
+	// for every verb but Append, for which [Table.Resolve] finds the answer.
+	ErrUnknownOutcome = commit.ErrUnknownOutcome
+
+	// ErrInput: the rows or the request break a rule. Fix them.
+	ErrInput = delta.ErrInput
+
+	// ErrPayload: the tag is recorded with other rows. Find out which are right.
+	ErrPayload = commit.ErrPayload
+
+	// ErrRestored: the tag is recorded, but a RESTORE took its rows away. Set Txn.Reapply to write
+	// them again, or move the tag back with [Table.RewindTxn].
+	ErrRestored = commit.ErrRestored
+
+	// ErrUnsupported: the table uses a feature that idem does not read or does not write. The text
+	// names it.
+	ErrUnsupported = delta.ErrUnsupported
+
+	// ErrCorrupt: the log or a file breaks the protocol. The text names file and position.
+	ErrCorrupt = delta.ErrCorrupt
+
+	// ErrNotTable: there is no Delta table at the place. Verbs never create one in passing.
+	ErrNotTable = delta.ErrNotTable
+)
+
+// Error is what every failed call returns. errors.Is finds its sentinel.
+type Error struct {
+	_ struct{}
+
+	// Op is the verb, e.g. "ReplaceWhere".
+	Op string
+
+	// Table is the table's URL, without secrets.
+	Table string
+
+	// Version is the version that the call had planned on, -1 if there was none.
+	Version int64
+
+	// Attempts is the number of commits that were proposed.
+	Attempts int
+
+	cause error
+}
+
+func (e *Error) Error() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "idem: %s %s", e.Op, e.Table)
+	if e.Version >= 0 {
+		fmt.Fprintf(&b, " at version %d", e.Version)
+	}
+	fmt.Fprintf(&b, ": %v", e.cause)
+	return b.String()
+}
+
+// Unwrap gives the cause.
+func (e *Error) Unwrap() error { return e.cause }
+
+// wrap puts a cause into an Error, once.
+func wrap(op, table string, version int64, attempts int, cause error) error {
+	if cause == nil {
+		return nil
+	}
+	if e := (*Error)(nil); errors.As(cause, &e) {
+		return cause
+	}
+	return &Error{Op: op, Table: table, Version: version, Attempts: attempts, cause: cause}
+}
+
+// SafeToRunAgain says whether calling again with the same arguments cannot double the work. It is
+// false for a nil error, for a plain [Table.Append] whose outcome is unknown, and for errors that
+// calling again cannot mend.
+func SafeToRunAgain(err error) bool {
+	if err == nil {
+		return false
+	}
+	if errors.Is(err, ErrUnknownOutcome) {
+		e := (*Error)(nil)
+		return !errors.As(err, &e) || e.Op != opAppend
+	}
+	for _, final := range []error{ErrInput, ErrPayload, ErrRestored, ErrUnsupported, ErrCorrupt, ErrNotTable} {
+		if errors.Is(err, final) {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,99 @@
+package plan
+
+import (
+	"context"
+	"fmt"
+	"iter"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+
+	"github.com/idemtable/idem/delta"
+	"github.com/idemtable/idem/internal/spill"
+)
+
+// DedupeStream keeps one row a key of a stream that belongs to no table.
+func DedupeStream(ctx context.Context, env *Env, schema *delta.Struct, in Input, on, newer []string, nulls bool) (array.RecordReader, *Deduped, error) {
+	typed, err := delta.ArrowSchema(schema)
+	if err != nil {
+		return nil, nil, err
+	}
+	conform, err := NewConformer(in.Reader.Schema(), typed, ConformOptions{})
+	if err != nil {
+		return nil, nil, err
+	}
+	key, err := columnsNamed(typed, "On", on)
+	if err != nil {
+		return nil, nil, err
+	}
+	if len(key) == 0 {
+		return nil, nil, fmt.Errorf("%w: Dedupe.On is empty: name the key columns", delta.ErrInput)
+	}
+	order, err := columnsNamed(typed, "Newer", newer)
+	if err != nil {
+		return nil, nil, err
+	}
+	area := spill.NewArea(env.TempDir, env.memoryBytes()/2)
+	d, err := dedupeAll(ctx, env, area, conform, in, key, order, nulls)
+	if err != nil {
+		area.Close()
+		return nil, nil, err
+	}
+	return array.ReaderFromIter(typed, drain(area, d.Buffer)), d, nil
+}
+
+func columnsNamed(schema *arrow.Schema, what string, names []string) ([]int, error) {
+	out := make([]int, 0, len(names))
+	for _, n := range names {
+		c := fieldIndex(schema, n)
+		if c < 0 {
+			return nil, fmt.Errorf("%w: %s names %q, which the rows lack; they have %v", delta.ErrInput, what, n, fieldNames(schema))
+		}
+		out = append(out, c)
+	}
+	return out, nil
+}
+
+func dedupeAll(ctx context.Context, env *Env, area *spill.Area, conform *Conformer, in Input, key, order []int, nulls bool) (*Deduped, error) {
+	raw := area.NewBuffer(conform.Schema())
+	defer raw.Close()
+	first := int64(0)
+	for batch, err := range in.batches(ctx) {
+		if err != nil {
+			return nil, err
+		}
+		typed, err := conform.Batch(env.Allocator, batch, first)
+		if err != nil {
+			return nil, err
+		}
+		if !nulls {
+			err = CheckKeys(typed, key, first)
+		}
+		if err == nil {
+			err = raw.Append(typed)
+		}
+		typed.Release()
+		if err != nil {
+			return nil, err
+		}
+		first += batch.NumRows()
+	}
+	compare := make([]int, conform.Schema().NumFields())
+	for i := range compare {
+		compare[i] = i
+	}
+	return Dedupe(ctx, env, area, raw, key, order, compare)
+}
+
+// drain yields a buffer's batches and removes what was spilled when the stream ends.
+func drain(area *spill.Area, b *spill.Buffer) iter.Seq2[arrow.RecordBatch, error] {
+	return func(yield func(arrow.RecordBatch, error) bool) {
+		defer area.Close()
+		defer b.Close()
+		for batch, err := range b.Batches() {
+			if !yield(batch, err) {
+				return
+			}
+		}
+	}
+}

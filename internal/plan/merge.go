@@ -1,0 +1,173 @@
+package plan
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+
+	"github.com/idemtable/idem/delta"
+	"github.com/idemtable/idem/delta/expr"
+	"github.com/idemtable/idem/internal/commit"
+	"github.com/idemtable/idem/internal/rows"
+	"github.com/idemtable/idem/internal/spill"
+)
+
+// MergeRequest is what a merge is told.
+type MergeRequest struct {
+	On     []string
+	Newer  []string
+	Update []string // columns an update sets; nil means all that the source has
+	Insert []string // columns an insert sets; nil means all that the source has
+
+	DeleteWhen expr.Expr
+	SoftDelete string
+
+	Unguarded             bool
+	GuardPrefix           bool
+	CompareTies           bool
+	MatchNulls            bool
+	AllowTargetDuplicates bool
+}
+
+// Merge updates, inserts and deletes by key. The source is read once, deduplicated, and kept.
+type Merge struct {
+	Env     *Env
+	Input   Input
+	Request MergeRequest
+
+	Counts  Counts
+	Missing []string
+
+	base    *delta.Snapshot
+	sum     rows.Digest // of the source, before it is deduplicated
+	area    *spill.Area
+	shape   *mergeShape
+	sources []*source // parts of the source, split by key, each small enough to be held
+	seen    map[string]*touched
+	inserts *insertSet
+}
+
+// Close removes what was spilled.
+func (p *Merge) Close() error {
+	if p.area == nil {
+		return nil
+	}
+	for _, s := range p.sources {
+		s.close()
+	}
+	return p.area.Close()
+}
+
+// Plan probes the files that may hold a key of the source and proposes to rewrite those in which a
+// row changes.
+func (p *Merge) Plan(ctx context.Context, snap *delta.Snapshot) (*Proposal, error) {
+	if err := p.begin(ctx, snap); err != nil {
+		return nil, err
+	}
+	files, err := p.candidates(ctx, snap)
+	if err != nil {
+		return nil, err
+	}
+	if err := p.probe(ctx, snap, files); err != nil {
+		return nil, err
+	}
+	matched, err := p.tally(files)
+	if err != nil {
+		return nil, err
+	}
+	changed, err := p.rewrite(ctx, snap, files)
+	if err != nil {
+		return nil, err
+	}
+	if err := p.insert(ctx, snap, matched); err != nil {
+		return nil, err
+	}
+	return p.propose(snap, files, changed)
+}
+
+// begin takes the source in, the first time.
+func (p *Merge) begin(ctx context.Context, snap *delta.Snapshot) error {
+	if p.base != nil {
+		return sameDefinition(p.base, snap)
+	}
+	shape, err := newMergeShape(&p.Request, p.Input.Reader.Schema(), snap)
+	if err != nil {
+		return err
+	}
+	p.shape, p.Missing = shape, shape.missing
+	p.area = spill.NewArea(p.Env.TempDir, p.Env.memoryBytes()/2)
+	p.seen = map[string]*touched{}
+	if err := p.take(ctx, snap); err != nil {
+		return err
+	}
+	p.base = snap
+	return nil
+}
+
+func (p *Merge) propose(snap *delta.Snapshot, files []*delta.Add, changed []*touched) (*Proposal, error) {
+	c := &p.Counts
+	c.FilesAdded, c.BytesAdded, c.FilesRemoved, c.FilesRewritten = 0, 0, int64(len(changed)), 0
+	var actions []delta.Action
+	var before, after int64
+	for _, t := range changed {
+		actions = append(actions, p.Env.remove(t.add))
+		before += t.rows
+		if len(t.out) > 0 {
+			c.FilesRewritten++
+		}
+	}
+	outs := p.inserts.files
+	for _, t := range changed {
+		outs = append(outs[:len(outs):len(outs)], t.out...)
+	}
+	for _, f := range outs {
+		n, ok := numRecords(f.Stats)
+		if !ok {
+			return nil, fmt.Errorf("%w: file %s was written without numRecords", delta.ErrCorrupt, f.Path)
+		}
+		after += n
+	}
+	if before+c.Inserted-c.Deleted != after {
+		return nil, fmt.Errorf("%w: merge: %d rows before + %d inserted - %d deleted is not the %d rows after; nothing was committed",
+			delta.ErrCorrupt, before, c.Inserted, c.Deleted, after)
+	}
+	c.count(outs)
+	actions = append(actions, adds(outs)...)
+	if len(actions) == 0 {
+		return nil, nil
+	}
+	if len(changed) > 0 {
+		if err := mutable(snap, "Merge"); err != nil {
+			return nil, err
+		}
+	}
+	return &Proposal{
+		Operation: "MERGE", Parameters: p.parameters(), Metrics: p.metrics(), Actions: actions,
+		Reads: commit.Reads{Files: keys(files), Touches: p.touches(snap)},
+	}, nil
+}
+
+func (p *Merge) parameters() map[string]any {
+	on := ""
+	for i, k := range p.shape.keyNames() {
+		if i > 0 {
+			on += " AND "
+		}
+		on += "target." + k + " = source." + k
+	}
+	m := map[string]any{"predicate": jsonText([]string{on}), "notMatchedPredicates": `[{"actionType":"insert"}]`}
+	if p.Request.DeleteWhen != nil {
+		m["matchedPredicates"] = jsonText([]map[string]string{{"predicate": p.Request.DeleteWhen.String(), "actionType": "delete"}, {"actionType": "update"}})
+	} else {
+		m["matchedPredicates"] = `[{"actionType":"update"}]`
+	}
+	return m
+}
+
+func (p *Merge) metrics() map[string]string {
+	c, n := p.Counts, func(v int64) string { return strconv.FormatInt(v, 10) }
+	return map[string]string{
+		"numSourceRows": n(c.Read), "numTargetRowsInserted": n(c.Inserted), "numTargetRowsUpdated": n(c.Updated),
+		"numTargetRowsDeleted": n(c.Deleted), "numTargetFilesAdded": n(c.FilesAdded), "numTargetFilesRemoved": n(c.FilesRemoved),
+	}
+}

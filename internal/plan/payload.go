@@ -1,0 +1,48 @@
+package plan
+
+import (
+	"context"
+
+	"github.com/idemtable/idem/delta"
+	"github.com/idemtable/idem/internal/rows"
+)
+
+// Payload is the number and the digest of the rows given. It reads them if Plan did not.
+func (p *Append) Payload(ctx context.Context, snap *delta.Snapshot) (int64, rows.Digest, error) {
+	if p.base != nil {
+		return p.rows, p.sum, nil
+	}
+	return payload(ctx, p.Env, snap, p.Input, &p.Counts)
+}
+
+// Payload is the number and the digest of the rows given. It reads them if Plan did not.
+func (p *Replace) Payload(ctx context.Context, snap *delta.Snapshot) (int64, rows.Digest, error) {
+	if p.base != nil {
+		return p.in.rows, p.in.sum, nil
+	}
+	return payload(ctx, p.Env, snap, p.Input, &p.Counts)
+}
+
+func payload(ctx context.Context, env *Env, snap *delta.Snapshot, given Input, c *Counts) (int64, rows.Digest, error) {
+	if given.Reader == nil {
+		return 0, rows.Digest{}, nil
+	}
+	in, err := newIntake(env, snap, given)
+	if err != nil {
+		return 0, rows.Digest{}, err
+	}
+	w, err := in.hash(ctx, nil)
+	c.Read = w.rows
+	return w.rows, w.sum, err
+}
+
+// Payload is the number and the digest of the source rows, before they are deduplicated. It reads
+// them if Plan did not.
+func (p *Merge) Payload(ctx context.Context, snap *delta.Snapshot) (int64, rows.Digest, error) {
+	if p.base == nil {
+		if err := p.begin(ctx, snap); err != nil {
+			return 0, rows.Digest{}, err
+		}
+	}
+	return p.Counts.Read, p.sum, nil
+}

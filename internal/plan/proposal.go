@@ -1,0 +1,169 @@
+package plan
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/idemtable/idem/delta"
+	"github.com/idemtable/idem/delta/scan"
+	"github.com/idemtable/idem/internal/commit"
+)
+
+// Proposal is what one attempt wants to change, and what it relied on. It holds no commitInfo and
+// no txn: those belong to the call, not to the plan.
+type Proposal struct {
+	Operation   string
+	Parameters  map[string]any
+	Metrics     map[string]string
+	Actions     []delta.Action
+	Reads       commit.Reads
+	BlindAppend bool
+}
+
+// Counts is what a call did to rows.
+type Counts struct {
+	Read           int64 // rows of the input
+	Identical      int64 // source rows dropped because an equal row is kept
+	Older          int64 // source rows dropped because a newer source row has their key
+	Inserted       int64
+	Updated        int64
+	Deleted        int64
+	Matched        int64 // target rows with a source row
+	SkippedOlder   int64 // matched rows left alone because the source row is older
+	Ties           int64 // matched rows left alone because the source row is not newer
+	TiesDiffering  int64 // of those: rows that differ elsewhere, counted with CompareTies
+	Unmatched      int64 // deletes in the source that match nothing
+	FilesAdded     int64
+	FilesRemoved   int64
+	FilesRewritten int64 // removed files whose other rows were copied
+	BytesAdded     int64
+}
+
+// Input is the rows of one call. Rewind is nil for rows that can be read once.
+type Input struct {
+	Reader array.RecordReader
+	Rewind func(context.Context) error
+}
+
+// batches reads the input once. A batch is valid until the next one is asked for.
+func (in Input) batches(ctx context.Context) iter.Seq2[arrow.RecordBatch, error] {
+	return func(yield func(arrow.RecordBatch, error) bool) {
+		for in.Reader.Next() {
+			if err := ctx.Err(); err != nil {
+				yield(nil, err)
+				return
+			}
+			if !yield(in.Reader.RecordBatch(), nil) {
+				return
+			}
+		}
+		if err := in.Reader.Err(); err != nil {
+			yield(nil, fmt.Errorf("read the rows given: %w", err))
+		}
+	}
+}
+
+func (e *Env) table(snap *delta.Snapshot) scan.Table {
+	return scan.Table{Store: e.Store, Snapshot: snap, Stats: e.Stats, Allocator: e.Allocator, Parallelism: max(e.Parallelism, 1)}
+}
+
+// memoryBytes is the budget for rows of one call.
+func (e *Env) memoryBytes() int64 {
+	if e.MemoryBytes > 0 {
+		return e.MemoryBytes
+	}
+	return 512 << 20
+}
+
+// forEach calls f for 0..n-1, on up to Parallelism goroutines; with one, in order on the caller's.
+func (e *Env) forEach(ctx context.Context, n int, f func(ctx context.Context, i int) error) error {
+	if e.Parallelism <= 1 || n < 2 {
+		for i := range n {
+			if err := f(ctx, i); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(e.Parallelism)
+	for i := range n {
+		g.Go(func() error { return f(ctx, i) })
+	}
+	return g.Wait()
+}
+
+// remove ends the life of a file as of now.
+func (e *Env) remove(f *delta.Add) delta.Action {
+	now := e.Now().UnixMilli()
+	size := f.Size
+	return delta.Action{Remove: &delta.Remove{
+		Path: f.Path, Key: f.Key, DeletionTimestamp: &now, DataChange: true, ExtendedMetadata: true,
+		PartitionValues: f.PartitionValues, Size: &size, Tags: f.Tags,
+		DeletionVector: f.DeletionVector, BaseRowID: f.BaseRowID, CommitVersion: f.CommitVersion,
+	}}
+}
+
+func adds(files []*delta.Add) []delta.Action {
+	out := make([]delta.Action, len(files))
+	for i, f := range files {
+		out[i] = delta.Action{Add: f}
+	}
+	return out
+}
+
+// keys is the set of files that were read.
+func keys(lists ...[]*delta.Add) map[string]struct{} {
+	out := map[string]struct{}{}
+	for _, l := range lists {
+		for _, f := range l {
+			out[f.Key] = struct{}{}
+		}
+	}
+	return out
+}
+
+// mutable refuses to take rows from an append-only table.
+func mutable(snap *delta.Snapshot, verb string) error {
+	if snap.AppendOnly() {
+		return fmt.Errorf("%w: the table is append-only (delta.appendOnly=true) and %s may remove rows; use AppendWithTxn, or set the property to false", delta.ErrInput, verb)
+	}
+	return nil
+}
+
+// sameDefinition says whether rows checked against one snapshot may be committed on another: what
+// rows must look like is unchanged, or grew by nullable columns only.
+func sameDefinition(was, is *delta.Snapshot) error {
+	a, b := was.Metadata(), is.Metadata()
+	if a == b {
+		return nil
+	}
+	if a.ID != b.ID {
+		return fmt.Errorf("%w: the table was dropped and made anew while the rows were written", commit.ErrConflict)
+	}
+	if why := commit.DefinitionChange(a, b); why != "" {
+		return fmt.Errorf("%w: %s while the rows were written; call again to check them against the new definition", commit.ErrConflict, why)
+	}
+	return nil
+}
+
+// numRecords is the number of rows of a file by its statistics.
+func numRecords(stats string) (int64, bool) {
+	if stats == "" {
+		return 0, false
+	}
+	st, ok := delta.ParseStats(stats)
+	if !ok || st.NumRecords == nil {
+		return 0, false
+	}
+	return *st.NumRecords, true
+}
+
+// errStop ends an iteration early without being an error.
+var errStop = errors.New("stop")

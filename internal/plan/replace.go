@@ -1,0 +1,303 @@
+package plan
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"sync"
+
+	"github.com/idemtable/idem/delta"
+	"github.com/idemtable/idem/delta/expr"
+	"github.com/idemtable/idem/delta/scan"
+	"github.com/idemtable/idem/internal/commit"
+	"github.com/idemtable/idem/internal/pred"
+	"github.com/idemtable/idem/internal/rows"
+)
+
+// Replace makes the slice of the table for which Where is TRUE equal to the rows of the input.
+// Without an input reader it deletes the slice.
+type Replace struct {
+	Env   *Env
+	Input Input
+
+	// Where is the slice. nil is the whole table.
+	Where expr.Expr
+
+	// AllowEmpty lets an input without rows empty the slice.
+	AllowEmpty bool
+
+	// MaxShrink refuses a new slice that has this fraction fewer rows than the old one. 0 is off.
+	MaxShrink float64
+
+	Counts  Counts
+	Missing []string
+
+	base     *delta.Snapshot
+	in       *written // rows of the input; files is nil while they are only hashed
+	proposed bool
+
+	mu     sync.Mutex
+	slices map[string]*fileSlice // by file key: a file never changes
+}
+
+func (p *Replace) deletes() bool { return p.Input.Reader == nil }
+
+// Plan compares the slice with the input, and proposes to replace it when they differ.
+func (p *Replace) Plan(ctx context.Context, snap *delta.Snapshot) (*Proposal, error) {
+	if err := p.begin(ctx, snap); err != nil {
+		return nil, err
+	}
+	files, where, err := p.prune(ctx, snap)
+	if err != nil {
+		return nil, err
+	}
+	old, err := p.measure(ctx, snap, files, where)
+	if err != nil {
+		return nil, err
+	}
+	same, err := p.unchanged(ctx, snap, old, where)
+	if err != nil || same {
+		return nil, p.discard(err)
+	}
+	if err := p.shrinks(old.rows); err != nil {
+		return nil, p.discard(err)
+	}
+	if err := p.store(ctx, snap, where); err != nil {
+		return nil, err
+	}
+	return p.propose(ctx, snap, old, where)
+}
+
+// begin takes the input in, the first time: a re-readable one is hashed, a one-pass one written.
+func (p *Replace) begin(ctx context.Context, snap *delta.Snapshot) error {
+	if p.base != nil {
+		return sameDefinition(p.base, snap)
+	}
+	if err := mutable(snap, p.verb()); err != nil {
+		return err
+	}
+	p.slices = map[string]*fileSlice{}
+	if p.deletes() {
+		p.in, p.base = &written{}, snap
+		return nil
+	}
+	in, inside, err := p.intake(snap)
+	if err != nil {
+		return err
+	}
+	p.Missing = in.conform.Missing()
+	if p.Input.Rewind != nil {
+		p.in, err = in.hash(ctx, inside)
+	} else {
+		p.in, err = in.write(ctx, inside)
+	}
+	if err != nil {
+		return err
+	}
+	p.base = snap
+	p.Counts.Read = p.in.rows
+	if p.in.rows == 0 && !p.AllowEmpty {
+		return fmt.Errorf("%w: the input has no rows, and replacing with nothing would empty the slice %s; "+
+			"set AllowEmpty if that is meant", delta.ErrInput, p.name())
+	}
+	return nil
+}
+
+func (p *Replace) intake(snap *delta.Snapshot) (*intake, *guard, error) {
+	in, err := newIntake(p.Env, snap, p.Input)
+	if err != nil {
+		return nil, nil, err
+	}
+	where, err := p.bind(snap)
+	if err != nil || where == nil {
+		return in, nil, err
+	}
+	return in, &guard{where: where}, nil
+}
+
+// bind gives the condition on a snapshot's schema, nil for the whole table.
+func (p *Replace) bind(snap *delta.Snapshot) (*pred.Predicate, error) {
+	if p.Where == nil {
+		return nil, nil
+	}
+	where, err := pred.Bind(p.Where, snap.ArrowSchema())
+	if err != nil {
+		return nil, err
+	}
+	if len(where.Columns()) == 0 {
+		return nil, fmt.Errorf("%w: the slice %s names no column, so it is everything or nothing; use ReplaceAll for the whole table", delta.ErrInput, where)
+	}
+	return where, nil
+}
+
+func (p *Replace) prune(ctx context.Context, snap *delta.Snapshot) (scan.Pruned, *pred.Predicate, error) {
+	where, err := p.bind(snap)
+	if err != nil {
+		return scan.Pruned{}, nil, err
+	}
+	files, err := scan.Prune(ctx, p.Env.table(snap), p.Where)
+	return files, where, err
+}
+
+// discard drops the files written for the input when no commit that names them was proposed.
+func (p *Replace) discard(err error) error {
+	if !p.proposed && p.in != nil && len(p.in.files) > 0 {
+		p.Env.discard(p.in.files)
+		p.in.files = nil
+	}
+	return err
+}
+
+// unchanged says whether the slice already holds exactly the input's rows.
+func (p *Replace) unchanged(ctx context.Context, snap *delta.Snapshot, old *oldSlice, where *pred.Predicate) (bool, error) {
+	if p.deletes() {
+		return old.rows == 0, nil
+	}
+	if old.rows != p.in.rows {
+		return false, nil
+	}
+	if old.rows == 0 {
+		return true, nil
+	}
+	sum, err := p.digest(ctx, snap, old, where)
+	return err == nil && sum == p.in.sum, err
+}
+
+func (p *Replace) shrinks(old int64) error {
+	if p.MaxShrink <= 0 || old == 0 || p.deletes() {
+		return nil
+	}
+	if lost := float64(old-p.in.rows) / float64(old); lost >= p.MaxShrink {
+		return fmt.Errorf("%w: the slice %s has %d rows and the input only %d, %.0f%% fewer (MaxShrink is %.0f%%): "+
+			"the input looks partial; read it whole, or raise MaxShrink", delta.ErrInput, p.name(), old, p.in.rows, lost*100, p.MaxShrink*100)
+	}
+	return nil
+}
+
+// store writes an input that was only hashed so far.
+func (p *Replace) store(ctx context.Context, snap *delta.Snapshot, where *pred.Predicate) error {
+	if p.deletes() || p.in.files != nil || p.in.rows == 0 {
+		return nil
+	}
+	if err := p.Input.Rewind(ctx); err != nil {
+		return fmt.Errorf("rewind the rows given: %w", err)
+	}
+	in, inside, err := p.intake(snap)
+	if err != nil {
+		return err
+	}
+	again, err := in.write(ctx, inside)
+	if err != nil {
+		return err
+	}
+	if again.rows != p.in.rows || again.sum != p.in.sum {
+		p.Env.discard(again.files)
+		return fmt.Errorf("%w: the input gave %d rows when first read and other rows (%d) after Rewind; a rewound input must repeat itself", delta.ErrInput, p.in.rows, again.rows)
+	}
+	p.in = again
+	return nil
+}
+
+func (p *Replace) propose(ctx context.Context, snap *delta.Snapshot, old *oldSlice, where *pred.Predicate) (*Proposal, error) {
+	kept, err := p.copyRest(ctx, snap, old, where)
+	if err != nil {
+		return nil, err
+	}
+	var actions []delta.Action
+	rewritten := int64(0)
+	for _, f := range old.files {
+		if f.deleted == 0 && f.rows > 0 {
+			continue // examined, and nothing of it is in the slice
+		}
+		actions = append(actions, p.Env.remove(f.add))
+		if f.deleted < f.rows {
+			rewritten++
+		}
+	}
+	removed := int64(len(actions))
+	actions = append(append(actions, adds(p.in.files)...), adds(kept)...)
+	p.Counts.FilesAdded, p.Counts.BytesAdded = 0, 0
+	p.Counts.count(p.in.files)
+	p.Counts.count(kept)
+	p.Counts.FilesRemoved, p.Counts.FilesRewritten = removed, rewritten
+	p.Counts.Inserted, p.Counts.Deleted = p.in.rows, old.rows
+	p.proposed = true
+	return &Proposal{
+		Operation: p.operation(), Parameters: p.parameters(snap), Metrics: p.metrics(), Actions: actions,
+		Reads: p.reads(snap, old, where),
+	}, nil
+}
+
+// reads is the slice: a file that another writer adds disturbs it unless its partition values or
+// statistics prove that no row of it is in the slice.
+func (p *Replace) reads(snap *delta.Snapshot, old *oldSlice, where *pred.Predicate) commit.Reads {
+	var examined []*delta.Add
+	for _, f := range old.files {
+		examined = append(examined, f.add)
+	}
+	if where == nil {
+		return commit.Reads{WholeTable: true, Files: keys(examined)}
+	}
+	return commit.Reads{Files: keys(examined), Touches: func(f *delta.Add) bool {
+		facts, err := pred.FileFacts(snap, f, f.Stats)
+		return err != nil || where.Prove(facts) != pred.Outside
+	}}
+}
+
+func (p *Replace) verb() string {
+	switch {
+	case p.deletes():
+		return "Delete"
+	case p.Where == nil:
+		return "ReplaceAll"
+	}
+	return "ReplaceWhere"
+}
+
+func (p *Replace) name() string {
+	if p.Where == nil {
+		return "(the whole table)"
+	}
+	return p.Where.String()
+}
+
+func (p *Replace) operation() string {
+	if p.deletes() {
+		return "DELETE"
+	}
+	return "WRITE"
+}
+
+func (p *Replace) parameters(snap *delta.Snapshot) map[string]any {
+	if p.deletes() {
+		return map[string]any{"predicate": jsonText([]string{p.name()})}
+	}
+	m := map[string]any{"mode": "Overwrite", "partitionBy": partitionParameter(snap)}
+	if p.Where != nil {
+		m["predicate"] = p.Where.String()
+	}
+	return m
+}
+
+func (p *Replace) metrics() map[string]string {
+	n := func(v int64) string { return strconv.FormatInt(v, 10) }
+	if p.deletes() {
+		return map[string]string{"numDeletedRows": n(p.Counts.Deleted), "numRemovedFiles": n(p.Counts.FilesRemoved), "numAddedFiles": n(p.Counts.FilesAdded)}
+	}
+	return map[string]string{
+		"numFiles": n(p.Counts.FilesAdded), "numOutputRows": n(p.in.rows), "numOutputBytes": n(p.Counts.BytesAdded),
+		"numRemovedFiles": n(p.Counts.FilesRemoved), "numDeletedRows": n(p.Counts.Deleted),
+	}
+}
+
+// digestOf is the sum of known digests.
+func digestOf(list []*fileSlice) (rows.Digest, bool) {
+	var d rows.Digest
+	for _, f := range list {
+		if f.sum == nil {
+			return d, false
+		}
+		d = d.Add(*f.sum)
+	}
+	return d, true
+}

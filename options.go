@@ -1,0 +1,158 @@
+package idem
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"log/slog"
+	"runtime"
+	"time"
+
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"github.com/idemtable/idem/internal/commit"
+)
+
+// Options are how a table is worked on. The zero Options are safe.
+type Options struct {
+	_ struct{}
+
+	// Logger takes warnings and what was decided. nil discards.
+	Logger *slog.Logger
+
+	// Allocator makes Arrow buffers. nil is the Go allocator.
+	Allocator memory.Allocator
+
+	// MemoryBytes is the budget of one call for rows; what exceeds it is spilled to TempDir.
+	// 0 means 512 MiB.
+	MemoryBytes int64
+
+	// Parallelism is the number of goroutines of one call. 0 means the number of processors; with
+	// 1 every verb runs on the caller's goroutine.
+	Parallelism int
+
+	// TempDir is the directory for spill files. "" means the system's.
+	TempDir string
+
+	// TargetFileBytes is the size at which a data file is closed, before compression. 0 means the
+	// table's delta.targetFileSize, or 128 MiB.
+	TargetFileBytes int64
+
+	// Isolation is the level at which writes are ordered. The zero value is Serializable.
+	Isolation Isolation
+
+	// CommitBudget ends the attempts of one commit. 0 means 2 minutes.
+	CommitBudget time.Duration
+
+	// ReadBackTimeout bounds looking for the outcome of a commit whose answer was lost, also when
+	// the caller's context has ended. 0 means 10 seconds.
+	ReadBackTimeout time.Duration
+
+	// Clock tells the time and waits. nil is the machine's.
+	Clock Clock
+
+	// Random gives the bytes of ids. nil is crypto/rand.
+	Random io.Reader
+}
+
+// Clock tells the time and waits: a seam for tests.
+type Clock interface {
+	Now() time.Time
+
+	// Sleep waits for d, or until ctx ends and gives its error.
+	Sleep(ctx context.Context, d time.Duration) error
+}
+
+// Isolation says which commits of others a write must be ordered after.
+type Isolation int
+
+const (
+	// Serializable orders a write after every commit that it did not see, as open-source Delta does.
+	Serializable Isolation = iota
+
+	// WriteSerializable lets blind appends of others be ordered after a write that did not see them.
+	WriteSerializable
+)
+
+func (i Isolation) level() commit.Isolation {
+	if i == WriteSerializable {
+		return commit.WriteSerializable
+	}
+	return commit.Serializable
+}
+
+func (o Options) validate() error {
+	for name, v := range map[string]int64{
+		"MemoryBytes": o.MemoryBytes, "Parallelism": int64(o.Parallelism), "TargetFileBytes": o.TargetFileBytes,
+		"CommitBudget": int64(o.CommitBudget), "ReadBackTimeout": int64(o.ReadBackTimeout),
+	} {
+		if v < 0 {
+			return fmt.Errorf("%w: Options.%s is negative", ErrInput, name)
+		}
+	}
+	if o.Isolation != Serializable && o.Isolation != WriteSerializable {
+		return fmt.Errorf("%w: Options.Isolation is %d; it is Serializable or WriteSerializable", ErrInput, o.Isolation)
+	}
+	return nil
+}
+
+// filled gives the options with every seam set.
+func (o Options) filled() Options {
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.Allocator == nil {
+		o.Allocator = memory.DefaultAllocator
+	}
+	if o.Parallelism == 0 {
+		o.Parallelism = runtime.GOMAXPROCS(0)
+	}
+	if o.Clock == nil {
+		o.Clock = machineClock{}
+	}
+	if o.Random == nil {
+		o.Random = rand.Reader
+	}
+	return o
+}
+
+type machineClock struct{}
+
+func (machineClock) Now() time.Time { return time.Now() }
+
+func (machineClock) Sleep(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// random gives 16 random bytes.
+func (o Options) random() [16]byte {
+	var b [16]byte
+	if _, err := io.ReadFull(o.Random, b[:]); err != nil {
+		panic(fmt.Sprintf("idem: Options.Random gave no bytes: %v", err))
+	}
+	return b
+}
+
+// newTxnID gives a 128-bit id as 32 hexadecimal digits.
+func (o Options) newTxnID() string {
+	b := o.random()
+	return hex.EncodeToString(b[:])
+}
+
+// newUUID gives a random UUID (version 4).
+func (o Options) newUUID() string {
+	b := o.random()
+	b[6] = b[6]&0x0f | 0x40
+	b[8] = b[8]&0x3f | 0x80
+	s := hex.EncodeToString(b[:])
+	return s[:8] + "-" + s[8:12] + "-" + s[12:16] + "-" + s[16:20] + "-" + s[20:]
+}

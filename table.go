@@ -1,0 +1,267 @@
+package idem
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+
+	"github.com/idemtable/idem/delta"
+	"github.com/idemtable/idem/delta/expr"
+	"github.com/idemtable/idem/delta/scan"
+	"github.com/idemtable/idem/delta/store"
+	"github.com/idemtable/idem/internal/engine"
+	"github.com/idemtable/idem/internal/logio"
+	"github.com/idemtable/idem/internal/plan"
+)
+
+// Table is a Delta table. Its methods may be called by several goroutines at once.
+//
+// It remembers the newest snapshot that it has seen and refreshes it when a read or a conflict
+// asks for it.
+type Table struct {
+	store  store.Store
+	log    *logio.Log
+	engine *engine.Engine
+	env    plan.Env
+	opts   Options
+	frozen bool // a view of one version: it refreshes never and refuses to write
+
+	mu   sync.Mutex
+	snap *delta.Snapshot
+}
+
+// Open opens the table at a URL: a path, or file://… . Tables in object stores are opened with
+// [OpenStore] and a store of idem's cloud module.
+//
+// Errors: [ErrNotTable] if there is no table, [ErrUnsupported] if it cannot be read.
+func Open(ctx context.Context, url string, o Options) (*Table, error) {
+	s, err := store.OpenURL(url)
+	if err != nil {
+		return nil, wrap("Open", redact(url), -1, 0, inputError(err))
+	}
+	return OpenStore(ctx, s, o)
+}
+
+// OpenStore opens the table whose root is the store's.
+func OpenStore(ctx context.Context, s store.Store, o Options) (*Table, error) {
+	t, err := newTable(s, o)
+	if err != nil {
+		return nil, wrap("Open", s.URL(), -1, 0, err)
+	}
+	if t.snap, err = t.log.Load(ctx); err != nil {
+		return nil, t.fail("Open", err)
+	}
+	return t, nil
+}
+
+func newTable(s store.Store, o Options) (*Table, error) {
+	if err := o.validate(); err != nil {
+		return nil, err
+	}
+	o = o.filled()
+	t := &Table{store: s, opts: o}
+	t.log = logio.New(s, logio.Options{Allocator: o.Allocator, Parallelism: o.Parallelism, Clock: o.Clock, Random: o.Random, Logger: o.Logger})
+	t.engine = &engine.Engine{
+		Log: t.log, Store: s, Clock: o.Clock, Rand: o.Random, Logger: o.Logger,
+		CommitBudget: o.CommitBudget, ReadBackTimeout: o.ReadBackTimeout,
+	}
+	t.env = newEnv(s, t.log, o)
+	return t, nil
+}
+
+func newEnv(s store.Store, stats plan.Stats, o Options) plan.Env {
+	return plan.Env{
+		Store: s, Stats: stats, Allocator: o.Allocator, MemoryBytes: o.MemoryBytes, Parallelism: o.Parallelism,
+		TempDir: o.TempDir, TargetFileBytes: o.TargetFileBytes, Now: o.Clock.Now, NewID: o.newUUID, Logger: o.Logger,
+	}
+}
+
+func (t *Table) fail(op string, err error) error {
+	version := int64(-1)
+	if s := t.current(); s != nil {
+		version = s.Version()
+	}
+	return wrap(op, t.store.URL(), version, 0, err)
+}
+
+func (t *Table) current() *delta.Snapshot {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.snap
+}
+
+// saw remembers a snapshot if it is newer.
+func (t *Table) saw(s *delta.Snapshot) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if s != nil && (t.snap == nil || s.Version() > t.snap.Version() || s.Metadata().ID != t.snap.Metadata().ID) {
+		t.snap = s
+	}
+}
+
+// newest is the newest snapshot of the table, or the one version of a view.
+func (t *Table) newest(ctx context.Context) (*delta.Snapshot, error) {
+	s := t.current()
+	if t.frozen {
+		return s, nil
+	}
+	s, err := t.log.Refresh(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	t.saw(s)
+	return s, nil
+}
+
+// URL names the table's root, without secrets.
+func (t *Table) URL() string { return t.store.URL() }
+
+// Version is the version of the newest snapshot seen.
+func (t *Table) Version() int64 { return t.current().Version() }
+
+// Schema is the Arrow schema of rows of the newest snapshot seen.
+func (t *Table) Schema() *arrow.Schema { return t.current().ArrowSchema() }
+
+// PartitionBy are the partition columns.
+func (t *Table) PartitionBy() []string { return slices.Clone(t.current().PartitionColumns()) }
+
+// Snapshot is the newest snapshot seen.
+func (t *Table) Snapshot() *delta.Snapshot { return t.current() }
+
+// Refresh looks for newer versions and gives the newest.
+func (t *Table) Refresh(ctx context.Context) (int64, error) {
+	s, err := t.newest(ctx)
+	if err != nil {
+		return -1, t.fail("Refresh", err)
+	}
+	return s.Version(), nil
+}
+
+// At is a read-only view of a version.
+func (t *Table) At(ctx context.Context, version int64) (*Table, error) {
+	s, err := t.log.LoadAt(ctx, version)
+	if err != nil {
+		return nil, t.fail("At", err)
+	}
+	return t.view(s), nil
+}
+
+// AtTime is a read-only view of the newest version whose commit is not after an instant. An instant
+// before the first version, or after the last, is [ErrInput].
+func (t *Table) AtTime(ctx context.Context, at time.Time) (*Table, error) {
+	v, err := t.log.VersionAt(ctx, at)
+	if err != nil {
+		return nil, t.fail("AtTime", err)
+	}
+	return t.At(ctx, v)
+}
+
+func (t *Table) view(s *delta.Snapshot) *Table {
+	return &Table{store: t.store, log: t.log, engine: t.engine, env: t.env, opts: t.opts, frozen: true, snap: s}
+}
+
+// Scan asks for rows.
+type Scan struct {
+	_ struct{}
+
+	// Columns are the columns wanted, in this order. nil means all.
+	Columns []string
+
+	// Where keeps the rows for which it is TRUE.
+	Where string
+	Args  []any
+
+	// Condition is the same as a tree, instead of Where.
+	Condition expr.Expr
+}
+
+// Scan reads rows of the newest version. A batch is valid until the next one is asked for; retain
+// it to keep it. Errors: [ErrInput], [ErrCorrupt] for a file that is missing, short or damaged.
+func (t *Table) Scan(ctx context.Context, r Scan) iter.Seq2[arrow.RecordBatch, error] {
+	return func(yield func(arrow.RecordBatch, error) bool) {
+		where, err := condition("Where", r.Where, r.Args, r.Condition)
+		if err != nil {
+			yield(nil, t.fail("Scan", err))
+			return
+		}
+		snap, err := t.newest(ctx)
+		if err != nil {
+			yield(nil, t.fail("Scan", err))
+			return
+		}
+		src := scan.Table{Store: t.store, Snapshot: snap, Stats: t.log, Allocator: t.opts.Allocator, Parallelism: t.opts.Parallelism}
+		for batch, err := range scan.Rows(ctx, src, scan.Request{Columns: r.Columns, Where: where}) {
+			if !yield(batch, t.failIf("Scan", err)) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+func (t *Table) failIf(op string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return t.fail(op, err)
+}
+
+// Commit is one version in a table's history.
+type Commit struct {
+	_ struct{}
+
+	Version   int64
+	Timestamp time.Time
+
+	// Info is what the writer said of itself; nil if it said nothing.
+	Info *delta.CommitInfo
+}
+
+// History gives the commits that the log still has, newest first.
+func (t *Table) History(ctx context.Context) iter.Seq2[Commit, error] {
+	return func(yield func(Commit, error) bool) {
+		snap, err := t.newest(ctx)
+		if err != nil {
+			yield(Commit{}, t.fail("History", err))
+			return
+		}
+		for c, err := range t.log.History(ctx, snap) {
+			if err != nil {
+				yield(Commit{}, t.fail("History", err))
+				return
+			}
+			if !yield(Commit{Version: c.Version, Timestamp: c.Timestamp, Info: c.Info}, nil) {
+				return
+			}
+		}
+	}
+}
+
+var errNoRows = fmt.Errorf("%w: the rows are nil", ErrInput)
+
+// rewinder is implemented by rows that can be read again.
+type rewinder interface {
+	Rewind(ctx context.Context) error
+}
+
+func input(rows array.RecordReader) plan.Input {
+	in := plan.Input{Reader: rows}
+	if r, ok := rows.(rewinder); ok {
+		in.Rewind = r.Rewind
+	}
+	return in
+}
+
+// inputError makes an error of a request out of one that says nothing else.
+func inputError(err error) error {
+	if errors.Is(err, ErrInput) || errors.Is(err, store.ErrUnfit) {
+		return err
+	}
+	return fmt.Errorf("%w: %w", ErrInput, err)
+}

@@ -1,0 +1,132 @@
+package idem
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/apache/arrow-go/v18/arrow/array"
+
+	"github.com/idemtable/idem/internal/commit"
+	"github.com/idemtable/idem/internal/plan"
+)
+
+const (
+	opAppend        = "Append"
+	opAppendWithTxn = "AppendWithTxn"
+	opRewindTxn     = "RewindTxn"
+)
+
+// Txn tags a write with a version of an application, in the same commit: the table itself
+// remembers what was written. Use one AppID for each ordered stream of batches. Two parallel
+// loaders that share one make each other's batches look superseded.
+type Txn struct {
+	_ struct{}
+
+	// AppID names the stream of batches. It must be the same in every run and every retry.
+	AppID string
+
+	// Version is the batch, at least 0: the same on every retry of the same rows, and higher for
+	// every later batch.
+	Version int64
+
+	// VerifyPayload keeps a digest of the rows beside the tag. A repeat then reads its rows and
+	// compares: other rows under a recorded tag are [ErrPayload].
+	VerifyPayload bool
+
+	// Reapply writes the rows again when the tag is recorded but a RESTORE took its rows away.
+	Reapply bool
+}
+
+func (x Txn) given() bool { return x.AppID != "" || x.Version != 0 || x.VerifyPayload || x.Reapply }
+
+func (x Txn) validate() error {
+	switch {
+	case x.AppID == "":
+		return fmt.Errorf("%w: Txn.AppID is empty: a tag needs both AppID and Version", ErrInput)
+	case x.Version < 0:
+		return fmt.Errorf("%w: Txn.Version is %d; it is at least 0", ErrInput, x.Version)
+	case strings.HasPrefix(x.AppID, reservedApps):
+		return fmt.Errorf("%w: Txn.AppID %q: names under %q are idem's own", ErrInput, x.AppID, reservedApps)
+	}
+	return nil
+}
+
+func (x Txn) tag() *commit.Tag {
+	if !x.given() {
+		return nil
+	}
+	return &commit.Tag{AppID: x.AppID, Version: x.Version}
+}
+
+// Names of the records that travel beside a tag, in txn actions of idem's own name space.
+const (
+	reservedApps = "idem/v1/"
+	payloadAt    = reservedApps + "at/"     // the tagged version that rows and digest belong to
+	payloadRows  = reservedApps + "rows/"   // number of rows
+	payloadBits  = reservedApps + "digest/" // low 63 bits of the digest
+)
+
+// AppendWithTxn appends rows once for each (AppID, Version).
+//
+// If the table records this version of AppID, or a later one, no row is read and nothing is
+// written: the result is AlreadyApplied, or Superseded, which is also what two loaders that share
+// one AppID look like. Rows that are none commit the tag, so that a repeat is recognised.
+//
+// If a RESTORE took the recorded rows away the error is [ErrRestored]; that is known while the log
+// still has the commits since the tag ([Result.TxnHorizon]). If the table sets
+// delta.setTransactionRetentionDuration it forgets tags after that time, and the guard ends there
+// ([Result.TxnRetention]).
+//
+// The caller keeps ownership of rows and releases them.
+func (t *Table) AppendWithTxn(ctx context.Context, rows array.RecordReader, txn Txn) (*Result, error) {
+	if rows == nil {
+		return nil, t.fail(opAppendWithTxn, errNoRows)
+	}
+	if err := txn.validate(); err != nil {
+		return nil, t.fail(opAppendWithTxn, err)
+	}
+	p := &plan.Append{Env: &t.env, Input: input(rows)}
+	return t.write(ctx, t.appendCall(opAppendWithTxn, p, txn, ""))
+}
+
+// Append asks for a plain append.
+type Append struct {
+	_ struct{}
+
+	// Reason says why duplicates are acceptable. It is required and kept in the log.
+	Reason string
+}
+
+// Append appends rows. A second call appends them again: use it only where that is accepted, and
+// say why in Reason. Rows that are none are Unchanged.
+//
+// An unknown outcome ([ErrUnknownOutcome]) must not be answered by calling again: [Table.Resolve]
+// finds out what became of it.
+func (t *Table) Append(ctx context.Context, rows array.RecordReader, r Append) (*Result, error) {
+	if rows == nil {
+		return nil, t.fail(opAppend, errNoRows)
+	}
+	if strings.TrimSpace(r.Reason) == "" {
+		return nil, t.fail(opAppend, fmt.Errorf("%w: Append.Reason is empty: a plain append doubles its rows when it is repeated; say why that is acceptable, or use AppendWithTxn", ErrInput))
+	}
+	p := &plan.Append{Env: &t.env, Input: input(rows)}
+	return t.write(ctx, t.appendCall(opAppend, p, Txn{}, r.Reason))
+}
+
+func (t *Table) appendCall(op string, p *plan.Append, txn Txn, note string) *call {
+	return &call{
+		op: op, txn: txn, note: note, planner: p,
+		report: func(r *Result) { r.take(p.Counts); r.MissingColumns = p.Missing },
+	}
+}
+
+// RewindTxn moves the tag of an application back to a version on purpose, in a commit of its own;
+// to = -1 means that nothing was ever applied. Versions after it will be written again when they
+// come. A tag that stands there already is Unchanged; one that stands lower is [ErrInput].
+func (t *Table) RewindTxn(ctx context.Context, appID string, to int64) (*Result, error) {
+	if appID == "" || to < -1 || strings.HasPrefix(appID, reservedApps) {
+		return nil, t.fail(opRewindTxn, fmt.Errorf("%w: RewindTxn(%q, %d): the app id is a name outside %q and the version at least -1", ErrInput, appID, to, reservedApps))
+	}
+	return t.write(ctx, &call{op: opRewindTxn, planner: &rewind{appID: appID, to: to}, rewind: &commit.Tag{AppID: appID, Version: to}, report: func(*Result) {}})
+}

@@ -1,0 +1,249 @@
+// Package idem makes Delta Lake tables that you can write to twice.
+//
+// Every layer re-executes work: orchestrators retry, pods die after the commit and before the
+// answer, people backfill. Exactly-once delivery does not exist; a write that can be repeated does.
+// Each verb of this package changes a table in exactly one commit or not at all, and a second call
+// with the same rows leaves the table as one call does:
+//
+//   - [Table.ReplaceWhere] makes a slice equal to the rows given ([Table.ReplaceAll]: the table).
+//   - [Table.Merge] updates, inserts and deletes by key, deduplicated and guarded against older data.
+//   - [Table.AppendWithTxn] appends once for each (application, version).
+//   - [Table.Append] appends, and wants a reason, since it is the one that doubles.
+//   - [Table.Delete] deletes rows.
+//
+// [Table.Fingerprint] identifies the rows of a table and [RunTwice] proves that running a job twice
+// equals running it once.
+//
+// Tables are Delta tables: Spark, delta-rs and DuckDB read and write them beside us. There is no
+// CGO, no JVM and no lock service; a store needs put-if-absent (package delta/store).
+//
+// # Outcomes
+//
+// A call ends in a [Result] (Committed, AlreadyApplied, Superseded, Unchanged) or in an error that
+// wraps one of the sentinels ([ErrConflict] and its neighbours) and says what to do. A lost answer
+// of the store is resolved by looking, never by guessing.
+//
+// # Concurrency
+//
+// A [Table] is safe for many goroutines, and any number of processes may write to one table.
+package idem
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/idemtable/idem/delta"
+	"github.com/idemtable/idem/internal/commit"
+	"github.com/idemtable/idem/internal/engine"
+	"github.com/idemtable/idem/internal/plan"
+	"github.com/idemtable/idem/internal/rows"
+)
+
+// engineInfo is what idem says of itself in commits.
+const engineInfo = "idem"
+
+// planner plans one call of a verb.
+type planner interface {
+	Plan(ctx context.Context, snap *delta.Snapshot) (*plan.Proposal, error)
+}
+
+// payloader is a planner that can tell the number and the digest of the rows given.
+type payloader interface {
+	Payload(ctx context.Context, snap *delta.Snapshot) (int64, rows.Digest, error)
+}
+
+// call is one call of a verb, on the one path by which every verb commits.
+type call struct {
+	op      string
+	txn     Txn
+	rewind  *commit.Tag // the tag is moved back on purpose
+	note    string
+	planner planner
+	report  func(*Result) // adds what the plan did
+
+	table *Table
+	txnID string
+}
+
+// write carries out a call: validate, plan, commit, report.
+func (t *Table) write(ctx context.Context, c *call) (*Result, error) {
+	if t.frozen {
+		return nil, t.fail(c.op, fmt.Errorf("%w: this is a view of version %d; write to the table itself", ErrInput, t.Version()))
+	}
+	if c.txn.given() {
+		if err := c.txn.validate(); err != nil {
+			return nil, t.fail(c.op, err)
+		}
+	}
+	c.table, c.txnID = t, t.opts.newTxnID()
+	snap := t.current()
+	out, err := t.engine.Commit(ctx, snap, c)
+	t.saw(out.Snapshot)
+	if err != nil {
+		return nil, wrap(c.op, t.store.URL(), versionOf(snap), out.Attempts, err)
+	}
+	res := &Result{Outcome: outcomes[out.Kind], Version: out.Version, Attempts: out.Attempts, Recorded: out.Recorded, TxnHorizon: -1}
+	if out.Kind == engine.Committed || out.Kind == engine.Unchanged {
+		c.report(res)
+	}
+	if c.txn.given() {
+		if err := t.reportTxn(ctx, c, out, res); err != nil {
+			return nil, wrap(c.op, t.store.URL(), versionOf(snap), out.Attempts, err)
+		}
+	}
+	t.opts.Logger.Debug("idem: "+c.op, "table", t.store.URL(), "outcome", res.Outcome.String(), "version", res.Version, "attempts", res.Attempts)
+	return res, nil
+}
+
+var outcomes = map[engine.Kind]Outcome{
+	engine.Committed: Committed, engine.AlreadyApplied: AlreadyApplied,
+	engine.Superseded: Superseded, engine.Unchanged: Unchanged,
+}
+
+func versionOf(s *delta.Snapshot) int64 {
+	if s == nil {
+		return -1
+	}
+	return s.Version()
+}
+
+// reportTxn says what the tag did, and compares the rows of a skipped call with those recorded.
+func (t *Table) reportTxn(ctx context.Context, c *call, out engine.Outcome, res *Result) error {
+	res.TxnHorizon = out.Tag.Horizon
+	if out.Kind == engine.Committed {
+		res.TxnHorizon = out.Version
+	}
+	if out.Snapshot != nil {
+		res.TxnRetention, _ = out.Snapshot.TxnRetention()
+	}
+	switch out.Kind {
+	case engine.Superseded:
+		t.opts.Logger.Warn("idem: a batch is superseded by a later one of its app id: is the app id shared by two loaders?",
+			"table", t.store.URL(), "app", c.txn.AppID, "version", c.txn.Version, "recorded", out.Recorded)
+		return nil
+	case engine.AlreadyApplied:
+		if c.txn.VerifyPayload {
+			return c.verify(ctx, out.Snapshot, res)
+		}
+	}
+	return nil
+}
+
+// Tag implements engine.Tagged: a call whose tag is recorded reads no row.
+func (c *call) Tag() (commit.Tag, bool, bool) {
+	tag := c.txn.tag()
+	if tag == nil {
+		return commit.Tag{}, false, false
+	}
+	return *tag, c.txn.Reapply, true
+}
+
+// Plan implements engine.Planner.
+func (c *call) Plan(ctx context.Context, snap *delta.Snapshot) (*commit.Intent, error) {
+	p, err := c.planner.Plan(ctx, snap)
+	if err != nil {
+		return nil, err
+	}
+	tag := c.txn.tag()
+	if c.rewind != nil {
+		tag = c.rewind
+	}
+	if p == nil && (tag == nil || c.rewind != nil) {
+		return nil, nil
+	}
+	if p == nil {
+		p = &plan.Proposal{Operation: "WRITE", Parameters: map[string]any{"mode": "Append"}, BlindAppend: c.appends()}
+	}
+	in := &commit.Intent{
+		TxnID: c.txnID, ReadVersion: -1, Actions: p.Actions, Reads: p.Reads, Tag: tag,
+		Reapply: c.txn.Reapply, Rewind: c.rewind != nil, Isolation: c.table.opts.Isolation.level(),
+		BlindAppend: p.BlindAppend, DataChange: true,
+		Info: delta.CommitInfo{
+			Timestamp: c.table.opts.Clock.Now().UnixMilli(), Operation: p.Operation, OperationParameters: p.Parameters,
+			OperationMetrics: p.Metrics, EngineInfo: engineInfo, UserMetadata: c.note,
+		},
+	}
+	if snap != nil {
+		in.ReadVersion, in.TableID = snap.Version(), snap.Metadata().ID
+	}
+	if c.txn.VerifyPayload {
+		in.Actions, err = c.withPayload(ctx, snap, in.Actions)
+	}
+	return in, err
+}
+
+func (c *call) appends() bool { return c.op == opAppend || c.op == opAppendWithTxn }
+
+// withPayload adds the records of rows and digest that travel beside the tag.
+func (c *call) withPayload(ctx context.Context, snap *delta.Snapshot, actions []delta.Action) ([]delta.Action, error) {
+	n, d, err := c.payload(ctx, snap)
+	if err != nil {
+		return nil, err
+	}
+	now := c.table.opts.Clock.Now().UnixMilli()
+	record := func(name string, v int64) delta.Action {
+		return delta.Action{Txn: &delta.Txn{AppID: name + c.txn.AppID, Version: v, LastUpdated: &now}}
+	}
+	return append(actions[:len(actions):len(actions)],
+		record(payloadAt, c.txn.Version), record(payloadRows, n), record(payloadBits, lowBits(d))), nil
+}
+
+func (c *call) payload(ctx context.Context, snap *delta.Snapshot) (int64, rows.Digest, error) {
+	p, ok := c.planner.(payloader)
+	if !ok {
+		return 0, rows.Digest{}, nil
+	}
+	return p.Payload(ctx, snap)
+}
+
+// lowBits are the low 63 bits of a digest, which fit the version of a txn action.
+func lowBits(d rows.Digest) int64 { return int64(d.Lo & math.MaxInt64) }
+
+// verify compares the rows of a skipped call with those that its tag was recorded with.
+func (c *call) verify(ctx context.Context, snap *delta.Snapshot, res *Result) error {
+	at, known := snap.Txn(payloadAt + c.txn.AppID)
+	if !known || at.Version != c.txn.Version {
+		res.PayloadUnknown = true
+		return nil
+	}
+	n, d, err := c.payload(ctx, snap)
+	if err != nil {
+		return err
+	}
+	res.RowsRead = n
+	wrote, _ := snap.Txn(payloadRows + c.txn.AppID)
+	bits, _ := snap.Txn(payloadBits + c.txn.AppID)
+	if wrote.Version == n && bits.Version == lowBits(d) {
+		return nil
+	}
+	return fmt.Errorf("%w: %s@%d was written with %d rows (digest …%016x) and comes again with %d rows (…%016x); nothing was changed: find out which are right, "+
+		"then write the others under a new version or move the tag back with RewindTxn", ErrPayload, c.txn.AppID, c.txn.Version, wrote.Version, bits.Version, n, lowBits(d))
+}
+
+// Resolution is what became of a call whose outcome was unknown.
+type Resolution struct {
+	_ struct{}
+
+	// Committed says that the commit is in the table, at Version. Otherwise it is not and never
+	// will be.
+	Committed bool
+	Version   int64
+}
+
+// Resolve finds out what became of a call that ended in [ErrUnknownOutcome]: err is its error. If
+// the store still cannot say, the error wraps [ErrUnknownOutcome] again: ask later.
+func (t *Table) Resolve(ctx context.Context, err error) (*Resolution, error) {
+	const op = "Resolve"
+	u := (*engine.UnknownError)(nil)
+	if !errors.As(err, &u) {
+		return nil, t.fail(op, fmt.Errorf("%w: the error given does not wrap ErrUnknownOutcome: there is nothing to resolve", ErrInput))
+	}
+	out, err := t.engine.Resolve(ctx, u)
+	if err != nil {
+		return nil, t.fail(op, err)
+	}
+	t.saw(out.Snapshot)
+	return &Resolution{Committed: out.Kind != engine.NotCommitted, Version: out.Version}, nil
+}
