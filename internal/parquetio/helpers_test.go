@@ -3,6 +3,7 @@ package parquetio_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -224,4 +225,13 @@ func corpus(t testing.TB) string {
 		t.Skipf("the corpus is missing (set IDEM_CORPUS): %v", err)
 	}
 	return dir
+}
+
+func errorsIsAny(err error, targets ...error) bool {
+	for _, t := range targets {
+		if errors.Is(err, t) {
+			return true
+		}
+	}
+	return false
 }

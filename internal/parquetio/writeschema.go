@@ -138,7 +138,7 @@ func leafType(t arrow.DataType) (phys parquet.Type, logical schema.LogicalType, 
 		return parquet.Types.Int32, schema.DateLogicalType{}, 0, putFixed[int32], nil
 	case *arrow.TimestampType:
 		if t.Unit == arrow.Microsecond && (t.TimeZone == "" || t.TimeZone == "UTC") {
-			return parquet.Types.Int64, schema.NewTimestampLogicalTypeForce(t.TimeZone != "", schema.TimeUnitMicros), 0, putFixed[int64], nil
+			return parquet.Types.Int64, schema.NewTimestampLogicalType(t.TimeZone != "", schema.TimeUnitMicros), 0, putFixed[int64], nil
 		}
 	case *arrow.Decimal128Type:
 		if t.Precision < 1 || t.Precision > 38 || t.Scale < 0 || t.Scale > t.Precision {
