@@ -1,0 +1,370 @@
+package pred
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/idemtable/idem/delta"
+	"github.com/idemtable/idem/delta/expr"
+)
+
+// Bind resolves columns, ignoring case, checks types and folds constants. Every failure wraps
+// delta.ErrInput and carries the position in the text: not boolean, unknown column (with the
+// nearest names), string against number, timestamp against timestamp_ntz, unknown or
+// non-deterministic function by name. A string takes the type of the date, timestamp or binary
+// that it is compared with, if it can be read as one and nothing of it is lost.
+func Bind(e expr.Expr, schema *arrow.Schema) (*Predicate, error) {
+	if e == nil {
+		return nil, fmt.Errorf("condition: there is none: %w", delta.ErrInput)
+	}
+	b := &binder{schema: schema}
+	root, err := b.condition(e)
+	if err != nil {
+		return nil, err
+	}
+	slices.Sort(b.columns)
+	return &Predicate{tree: e, schema: schema, root: root, columns: slices.Compact(b.columns)}, nil
+}
+
+type binder struct {
+	schema  *arrow.Schema
+	columns []int
+}
+
+// refuse makes an error about a part of the condition.
+func refuse(e expr.Expr, format string, args ...any) error {
+	text, where := e.String(), ""
+	if len(text) > 80 {
+		text = strings.ToValidUTF8(text[:80], "") + "…"
+	}
+	if e.Pos() >= 0 {
+		where = fmt.Sprintf(", byte %d", e.Pos())
+	}
+	return fmt.Errorf("condition%s, at %s: %s: %w", where, text, fmt.Sprintf(format, args...), delta.ErrInput)
+}
+
+// term is a bound part of a condition: exactly one of a condition, an operand and a constant.
+type term struct {
+	expr  expr.Expr
+	node  node
+	op    *operand
+	value *value
+}
+
+func (t term) typ() sqlType {
+	switch {
+	case t.node != nil:
+		return sqlType{kind: kindBool}
+	case t.op != nil:
+		return t.op.typ
+	}
+	return t.value.sqlType
+}
+
+// condition binds a part that must be TRUE, FALSE or NULL.
+func (b *binder) condition(e expr.Expr) (node, error) {
+	t, err := b.term(e)
+	if err != nil {
+		return nil, err
+	}
+	return t.condition()
+}
+
+func (t term) condition() (node, error) {
+	switch {
+	case t.node != nil:
+		return t.node, nil
+	case t.value != nil && t.value.kind == kindNull:
+		return constant{null}, nil
+	case t.value != nil && t.value.kind == kindBool:
+		return constant{truthOf(t.value.i != 0)}, nil
+	}
+	return nil, refuse(t.expr, "a condition must be TRUE or FALSE, this is %s", t.typ())
+}
+
+func ofNode(e expr.Expr, n node, err error) (term, error) { return term{expr: e, node: n}, err }
+
+func (b *binder) term(e expr.Expr) (term, error) {
+	switch e := e.(type) {
+	case *expr.Column:
+		return b.column(e)
+	case *expr.Literal:
+		return literal(e)
+	case *expr.Cast:
+		return b.cast(e)
+	case *expr.Binary:
+		return b.binary(e)
+	case *expr.Not:
+		n, err := b.condition(e.X)
+		if err != nil {
+			return term{}, err
+		}
+		return term{expr: e, node: n.negate()}, nil
+	case *expr.IsNull:
+		return b.isNull(e)
+	case *expr.In:
+		n, err := b.in(e)
+		return ofNode(e, n, err)
+	case *expr.Between:
+		n, err := b.between(e)
+		return ofNode(e, n, err)
+	case *expr.Call:
+		return term{}, refuseCall(e)
+	case *expr.Invalid:
+		return term{}, refuse(e, "%v", e.Err)
+	case nil:
+		return term{}, fmt.Errorf("condition: an operand is missing: %w", delta.ErrInput)
+	}
+	return term{}, refuse(e, "%T is not supported in a condition", e)
+}
+
+// changing are the functions whose value changes from one call to the next: a run that is repeated
+// would ask another question.
+var changing = []string{
+	"rand", "random", "randn", "uuid", "now", "current_timestamp", "current_date", "curdate", "localtimestamp", "unix_timestamp",
+	"current_user", "current_timezone", "monotonically_increasing_id", "shuffle", "input_file_name", "spark_partition_id",
+}
+
+func refuseCall(e *expr.Call) error {
+	if slices.Contains(changing, strings.ToLower(e.Name)) {
+		return refuse(e, "the function %s gives another value at each run: compute it once and give it as an argument", e.Name)
+	}
+	return refuse(e, "the function %s is not supported in a condition", e.Name)
+}
+
+// literal reads a constant.
+func literal(e *expr.Literal) (term, error) {
+	l, ok := expr.Lit(e.Value).(*expr.Literal) // trees made by hand may hold any scalar
+	if !ok {
+		return term{}, refuse(e, "this constant is no literal")
+	}
+	v, err := valueOf(l.Value)
+	if err != nil {
+		return term{}, refuse(e, "%v", err)
+	}
+	return term{expr: e, value: &v}, nil
+}
+
+func (b *binder) column(e *expr.Column) (term, error) {
+	op, t, err := b.resolve(e)
+	if err != nil {
+		return term{}, err
+	}
+	op.stored = typeOf(t)
+	op.typ = op.stored
+	if t.ID() == arrow.NULL {
+		v := value{}
+		return term{expr: e, value: &v}, nil
+	}
+	if op.stored.kind == kindBool {
+		return term{expr: e, op: op, node: newLeaf(op, from(at(1), beyond), yes, no, null)}, nil
+	}
+	return term{expr: e, op: op}, nil
+}
+
+// resolve finds a column, and the fields below it.
+func (b *binder) resolve(e *expr.Column) (*operand, arrow.DataType, error) {
+	op := &operand{}
+	fields := b.schema.Fields()
+	var t arrow.DataType
+	for depth, name := range e.Path {
+		if depth > 0 {
+			s, ok := t.(*arrow.StructType)
+			if !ok {
+				return nil, nil, refuse(e, "%q is %s and has no fields", strings.Join(op.path, "."), expr.TypeName(t))
+			}
+			fields = s.Fields()
+		}
+		i, err := find(fields, name)
+		if err != nil {
+			return nil, nil, refuse(e, "%v", err)
+		}
+		op.path, t = append(op.path, fields[i].Name), fields[i].Type
+		if depth == 0 {
+			op.column = i
+			b.columns = append(b.columns, i)
+		} else {
+			op.fields = append(op.fields, i)
+		}
+	}
+	if t == nil {
+		return nil, nil, refuse(e, "the column has no name")
+	}
+	return op, t, nil
+}
+
+func (b *binder) isNull(e *expr.IsNull) (term, error) {
+	x, err := b.term(e.X)
+	if err != nil {
+		return term{}, err
+	}
+	var n node
+	switch {
+	case x.op != nil:
+		n = newLeaf(x.op, nil, no, no, yes)
+	case x.node != nil:
+		n = &mapped{x: x.node, to: [3]truth{no, no, yes}}
+	default:
+		n = constant{truthOf(x.value.kind == kindNull)}
+	}
+	if e.Negated {
+		n = n.negate()
+	}
+	return term{expr: e, node: n}, nil
+}
+
+func (b *binder) binary(e *expr.Binary) (term, error) {
+	if e.Op == expr.And || e.Op == expr.Or {
+		n, err := b.junction(e)
+		return ofNode(e, n, err)
+	}
+	l, err := b.term(e.L)
+	if err != nil {
+		return term{}, err
+	}
+	r, err := b.term(e.R)
+	if err != nil {
+		return term{}, err
+	}
+	n, err := compare(e, e.Op, l, r)
+	return ofNode(e, n, err)
+}
+
+func (b *binder) junction(e *expr.Binary) (node, error) {
+	parts := expr.Conjuncts(e)
+	if e.Op == expr.Or {
+		parts = expr.Disjuncts(e)
+	}
+	n := &junction{and: e.Op == expr.And}
+	for _, part := range parts {
+		x, err := b.condition(part)
+		if err != nil {
+			return nil, err
+		}
+		n.list = append(n.list, x)
+	}
+	return n, nil
+}
+
+func (b *binder) between(e *expr.Between) (node, error) {
+	x, err := b.term(e.X)
+	if err != nil {
+		return nil, err
+	}
+	lo, err := b.term(e.Lo)
+	if err != nil {
+		return nil, err
+	}
+	hi, err := b.term(e.Hi)
+	if err != nil {
+		return nil, err
+	}
+	above, err := compare(e, expr.Ge, x, lo)
+	if err != nil {
+		return nil, err
+	}
+	below, err := compare(e, expr.Le, x, hi)
+	if err != nil {
+		return nil, err
+	}
+	n := meet(above, below)
+	if e.Negated {
+		n = n.negate()
+	}
+	return n, nil
+}
+
+// meet is AND; of two one-sided ranges of a column it makes one test.
+func meet(above, below node) node {
+	a, okA := above.(*leaf)
+	b, okB := below.(*leaf)
+	plain := okA && okB && a.op == b.op && a.in == yes && a.out == no && a.null == null &&
+		b.in == no && b.out == yes && b.null == null && len(a.set) == 1 && len(b.set) == 1
+	if !plain {
+		return &junction{and: true, list: []node{above, below}}
+	}
+	set := from(bound{key: a.set[0]}, bound{key: b.set[0]})
+	return &leaf{op: a.op, set: set, match: newMatcher(set, a.op.stored), in: yes, out: no, null: null}
+}
+
+// in joins the constants of a list to one set; other members are compared one by one.
+func (b *binder) in(e *expr.In) (node, error) {
+	x, err := b.term(e.X)
+	if err != nil {
+		return nil, err
+	}
+	if len(e.List) == 0 {
+		return nil, refuse(e, "the list of IN is empty")
+	}
+	var constants []value
+	var others []node
+	for _, member := range e.List {
+		t, err := b.term(member)
+		if err != nil {
+			return nil, err
+		}
+		if x.op != nil && x.node == nil && t.value != nil {
+			v, err := fit(member, x.op, *t.value)
+			if err != nil {
+				return nil, err
+			}
+			constants = append(constants, v)
+			continue
+		}
+		n, err := compare(member, expr.Eq, x, t)
+		if err != nil {
+			return nil, err
+		}
+		others = append(others, n)
+	}
+	if len(constants) > 0 {
+		others = append(others, oneOf(x.op, constants))
+	}
+	n := others[0]
+	if len(others) > 1 {
+		n = &junction{list: others}
+	}
+	if e.Negated {
+		n = n.negate()
+	}
+	return n, nil
+}
+
+// oneOf tests a column against constants that fit it. With NULL among them no value is proven
+// absent.
+func oneOf(op *operand, constants []value) node {
+	out := no
+	var ranges []keySet
+	for _, v := range constants {
+		if v.kind == kindNull {
+			out = null
+			continue
+		}
+		if set := from(cut(op.measured(), v)); set != nil {
+			ranges = append(ranges, set)
+		}
+	}
+	slices.SortFunc(ranges, func(a, b keySet) int { return a[0].compare(b[0]) })
+	return newLeaf(op, union(ranges), yes, out, null)
+}
+
+// union joins ranges that are sorted by their first key.
+func union(ranges []keySet) keySet {
+	var all keySet
+	for _, r := range ranges {
+		switch {
+		case len(all)%2 == 1: // the last range has no end
+			return all
+		case len(all) == 0 || all[len(all)-1].compare(r[0]) < 0:
+			all = append(all, r...)
+		case len(r) == 1:
+			all = all[:len(all)-1]
+		case all[len(all)-1].compare(r[1]) < 0:
+			all[len(all)-1] = r[1]
+		}
+	}
+	return all
+}

@@ -1,0 +1,188 @@
+package pred
+
+// Verdict is what facts about a file prove.
+type Verdict int
+
+// The verdicts.
+const (
+	Across  Verdict = iota // nothing is proven
+	Outside                // for no row the predicate is TRUE
+	Inside                 // for every row the predicate is TRUE
+)
+
+func (v Verdict) String() string {
+	switch v {
+	case Across:
+		return "across"
+	case Outside:
+		return "outside"
+	case Inside:
+		return "inside"
+	}
+	return "unknown verdict"
+}
+
+// Prove never says more than the facts hold: it follows which of TRUE, FALSE and NULL each part of
+// the predicate can give for a row of the file. Of a file without rows both Outside and Inside are
+// true; it is Outside where f.Rows says so.
+func (p *Predicate) Prove(f Facts) Verdict {
+	switch possible := p.root.prove(&f); {
+	case f.Rows == 0, possible&yes == 0:
+		return Outside
+	case possible == yes:
+		return Inside
+	case f.rows() == 0:
+		return Outside
+	}
+	return Across
+}
+
+func (n constant) prove(*Facts) truth { return n.is }
+
+func (n *junction) prove(f *Facts) truth {
+	t := tableOr
+	if n.and {
+		t = tableAnd
+	}
+	possible := n.list[0].prove(f)
+	for _, x := range n.list[1:] {
+		possible = t.of(possible, x.prove(f))
+	}
+	return possible
+}
+
+func (n *mapped) prove(f *Facts) truth {
+	var possible truth
+	of := n.x.prove(f)
+	for i, t := range values3 {
+		if of&t != 0 {
+			possible |= n.to[i]
+		}
+	}
+	return possible
+}
+
+func (n *pair) prove(f *Facts) truth { return n.table.of(n.l.prove(f), n.r.prove(f)) }
+
+func (n *leaf) prove(f *Facts) truth {
+	r := f.reach(n.op)
+	var possible truth
+	if r.nulls {
+		possible |= n.null
+	}
+	if r.values {
+		inside, outside := n.set.probe(r.lo, r.end)
+		if inside {
+			possible |= n.in
+		}
+		if outside {
+			possible |= n.out
+		}
+	}
+	return possible
+}
+
+func (n *versus) prove(f *Facts) truth {
+	l, r := f.reach(n.l), f.reach(n.r)
+	var possible truth
+	if l.nulls && r.nulls {
+		possible |= n.both
+	}
+	if l.nulls && r.values || l.values && r.nulls {
+		possible |= n.one
+	}
+	if !l.values || !r.values {
+		return possible
+	}
+	if n.l.asDay {
+		l = l.days()
+	}
+	if n.r.asDay {
+		r = r.days()
+	}
+	if n.l.measure() != n.r.measure() {
+		return possible | n.lt | n.eq | n.gt // their keys have no common measure
+	}
+	if r.end.beyond || l.lo.compare(r.end.before()) < 0 {
+		possible |= n.lt
+	}
+	if l.end.beyond || l.end.before().compare(r.lo) > 0 {
+		possible |= n.gt
+	}
+	if (r.end.beyond || l.lo.compare(r.end.key) < 0) && (l.end.beyond || r.lo.compare(l.end.key) < 0) {
+		possible |= n.eq
+	}
+	return possible
+}
+
+// measure is what the keys of an operand count: two operands of one measure compare by key.
+func (op *operand) measure() sqlType {
+	switch {
+	case op.asDay || op.stored.kind == kindDate:
+		return sqlType{kind: kindDate}
+	case op.stored.micros():
+		return sqlType{kind: kindTimestamp}
+	}
+	return sqlType{kind: op.stored.kind, scale: op.stored.scale}
+}
+
+// reach is what the facts leave open for an operand's rows: NULLs, values from lo up to end, end
+// excluded.
+type reach struct {
+	nulls, values bool
+	lo            key
+	end           bound
+}
+
+func (f *Facts) reach(op *operand) reach {
+	open := reach{nulls: true, values: true, lo: least(op.stored), end: beyond}
+	c, ok := f.column(op.path)
+	if !ok {
+		return open
+	}
+	if c.AllNull {
+		return reach{nulls: true}
+	}
+	if c.Nulls == 0 {
+		open.nulls = false
+	}
+	if c.Nulls > 0 && c.Nulls == f.rows() {
+		return reach{nulls: true}
+	}
+	return open.within(op.stored, c)
+}
+
+// within narrows the values to the bounds that are known. Bounds of another type, or in the wrong
+// order, are none.
+func (r reach) within(t sqlType, c ColumnFacts) reach {
+	lo, errLo := valueOf(c.Min)
+	hi, errHi := valueOf(c.Max)
+	narrow := r
+	if errLo == nil && usable(t, lo, c.Exact) {
+		if ge, _ := cut(t, lo); !ge.beyond {
+			narrow.lo = ge.key
+		}
+	}
+	if errHi == nil && usable(t, hi, c.Exact) && (t.kind != kindFloat || c.Exact) {
+		_, narrow.end = cut(t, hi)
+	}
+	if !narrow.end.beyond && narrow.lo.compare(narrow.end.key) >= 0 {
+		return r
+	}
+	return narrow
+}
+
+// usable tells whether a bound says something about a column: NaN as a statistic does not, since
+// writers disagree on it.
+func usable(t sqlType, v value, exact bool) bool {
+	return v.kind == t.kind && v.kind != kindNull && v.kind != kindOther && (exact || v.f == v.f)
+}
+
+// days gives what a reach of microseconds leaves open for the days of its values.
+func (r reach) days() reach {
+	r.lo = intKey(floorDiv(int64(r.lo.n.LowBits()), microsADay))
+	if !r.end.beyond {
+		r.end = after(floorDiv(int64(r.end.before().n.LowBits()), microsADay))
+	}
+	return r
+}
