@@ -248,3 +248,8 @@ func drawCondition(t *rapid.T, depth int) expr.Expr {
 	}
 	return &expr.Binary{Op: expr.Op(rapid.IntRange(int(expr.Eq), int(expr.NullSafeEq)).Draw(t, "op")), L: x, R: other()}
 }
+
+// mustDecimal is the unscaled value of a decimal's text.
+func mustDecimal(text string) decimal128.Num {
+	return expr.Decimal(text).(*expr.Literal).Value.(*scalar.Decimal128).Value
+}
