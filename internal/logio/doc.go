@@ -7,7 +7,8 @@
 // Invariants:
 //
 //  1. A snapshot is complete or it is an error: no gap in the log is stepped over.
-//  2. A snapshot that is handed out has passed delta.GateRead.
+//  2. A snapshot that is handed out has passed delta.GateRead, but that a table without a schema
+//     passes: its files can be listed, its rows not read.
 //  3. Reads are tried again, with a pause, when the store gives an answer that decides nothing.
 //  4. With Options.Parallelism 1 everything runs on the caller's goroutine.
 //

@@ -33,21 +33,38 @@ func (l *Log) replayFrom(ctx context.Context, ls *listing, c checkpoint, version
 	return snap, gateRead(snap)
 }
 
+// gateRead lets a table pass whose metaData has no schema: its log stands, only its rows cannot be
+// read.
 func gateRead(snap *delta.Snapshot) error {
-	return delta.GateRead(snap.Protocol(), snap.Metadata(), snap.Schema())
+	m := snap.Metadata()
+	if !snap.HasSchema() {
+		bare := *m
+		bare.SchemaString = snap.Schema().JSON()
+		m = &bare
+	}
+	return delta.GateRead(snap.Protocol(), m, snap.Schema())
 }
 
 // takeCheckpoint reads a checkpoint into a replay. What is wrong with its content bars this way
-// only; what the store says bars every way.
+// only; what the store says bars every way, and so does a checkpoint that can be read and lacks the
+// table's definition: an older one would be stale.
 func (l *Log) takeCheckpoint(ctx context.Context, r *delta.Replay, c checkpoint) error {
 	if c.uuid {
 		return &unusableError{fmt.Errorf("%s: reading needs the table feature v2Checkpoint: %w", c.parts[0].Key, delta.ErrUnsupported)}
 	}
 	r.CheckpointAt(c.version)
+	var protocol, metadata bool
+	take := func(a delta.Action) error {
+		protocol, metadata = protocol || a.Protocol != nil, metadata || a.Metadata != nil
+		return r.Checkpoint(a)
+	}
 	for _, part := range c.parts {
-		if err := l.readCheckpoint(ctx, part, false, r.Checkpoint); err != nil {
+		if err := l.readCheckpoint(ctx, part, false, take); err != nil {
 			return l.explain(ctx, part, err)
 		}
+	}
+	if !protocol || !metadata {
+		return fmt.Errorf("checkpoint of version %d: it lacks the protocol or the metaData: %w", c.version, delta.ErrCorrupt)
 	}
 	if _, err := r.Snapshot(c.version); err != nil { // its own rules, before commits hide them
 		return &unusableError{fmt.Errorf("checkpoint of version %d: %w", c.version, err)}
@@ -85,12 +102,31 @@ func (l *Log) takeCommits(ctx context.Context, r *delta.Replay, ls *listing, fir
 		func(ctx context.Context, i int) ([]part, error) { return l.readSegment(ctx, segments[i]) },
 		func(_ int, parts []part) error {
 			for _, p := range parts {
-				if err := r.CommitRange(p.first, p.last, p.actions); err != nil {
+				err := r.CommitRange(p.first, p.last, p.actions)
+				if p.last > p.first && errors.Is(err, delta.ErrCorrupt) {
+					err = l.takeSingly(ctx, r, p, err)
+				}
+				if err != nil {
 					return err
 				}
 			}
 			return nil
 		})
+}
+
+// takeSingly replays the commits that a compaction stands for, since it contradicts itself.
+func (l *Log) takeSingly(ctx context.Context, r *delta.Replay, compaction part, why error) error {
+	l.opts.Logger.Warn("idem: stepped over a compaction that breaks the protocol", "table", l.st.URL(), "error", why)
+	parts, err := l.readSegment(ctx, segment{first: compaction.first, last: compaction.last})
+	if err != nil {
+		return err
+	}
+	for _, p := range parts {
+		if err := r.Commit(p.first, p.actions); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // part is what a segment came to: itself, or the commits of a compaction that cannot be read.
