@@ -3,11 +3,13 @@ package idemtest
 import (
 	"context"
 	"fmt"
+	"math/big"
 	"testing"
 	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/decimal128"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 )
 
@@ -61,8 +63,26 @@ func appendValue(b array.Builder, v any) error {
 		}
 		b.Append(text)
 		return nil
+	case *array.Decimal128Builder:
+		return appendDecimal(b, fmt.Sprint(v))
 	}
 	return b.AppendValueFromString(fmt.Sprint(v))
+}
+
+// appendDecimal refuses what the library would round.
+func appendDecimal(b *array.Decimal128Builder, text string) error {
+	typ := b.Type().(*arrow.Decimal128Type)
+	value, ok := new(big.Rat).SetString(text)
+	if !ok {
+		return fmt.Errorf("%q is not a number", text)
+	}
+	unit := new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(typ.Scale)), nil)
+	value.Mul(value, new(big.Rat).SetInt(unit))
+	if !value.IsInt() || len(new(big.Int).Abs(value.Num()).String()) > int(typ.Precision) {
+		return fmt.Errorf("%s does not fit", text)
+	}
+	b.Append(decimal128.FromBigInt(value.Num()))
+	return nil
 }
 
 func appendTime(b array.Builder, at time.Time) error {
