@@ -1,0 +1,153 @@
+package conformance_test
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+	"github.com/stretchr/testify/require"
+
+	"github.com/idemtable/idem/delta"
+	"github.com/idemtable/idem/delta/store"
+	"github.com/idemtable/idem/internal/conformance"
+	"github.com/idemtable/idem/internal/parquetio"
+)
+
+const schemaText = `{"type":"struct","fields":[{"name":"n","type":"long","nullable":true,"metadata":{}}]}`
+
+// addRows writes a data file with the numbers given and returns its add.
+func addRows(t *testing.T, st store.Store, key string, numbers ...int64) delta.Action {
+	s, err := delta.ParseSchema(schemaText)
+	require.NoError(t, err)
+	schema, err := delta.ArrowSchema(s)
+	require.NoError(t, err)
+	b := array.NewRecordBuilder(memory.DefaultAllocator, schema)
+	b.Field(0).(*array.Int64Builder).AppendValues(numbers, nil)
+	w, err := st.Create(t.Context(), key)
+	require.NoError(t, err)
+	out, err := parquetio.Parquet{}.NewWriter(w, schema, parquetio.WriteOptions{})
+	require.NoError(t, err)
+	require.NoError(t, out.Write(b.NewRecordBatch()))
+	require.NoError(t, out.Close())
+	require.NoError(t, w.Close())
+	info, err := st.Head(t.Context(), key)
+	require.NoError(t, err)
+	return delta.Action{Add: &delta.Add{Path: key, Key: "", PartitionValues: map[string]*string{}, Size: info.Size, DataChange: true}}
+}
+
+func put(t *testing.T, st store.Store, version int64, actions ...delta.Action) {
+	data, err := delta.EncodeCommit(actions)
+	require.NoError(t, err)
+	require.NoError(t, st.PutIfAbsent(t.Context(), delta.CommitKey(version), data))
+}
+
+// smallCorpus makes a corpus of one table t: version 0 has the rows 1 and 2, version 1 also 3, and
+// app a has reached 7.
+func smallCorpus(t *testing.T, protocol delta.Protocol) string {
+	root := t.TempDir()
+	st, err := store.OpenDir(filepath.Join(root, "t"))
+	require.NoError(t, err)
+	put(t, st, 0,
+		delta.Action{Protocol: &protocol},
+		delta.Action{Metadata: &delta.Metadata{ID: "0", Provider: "parquet", SchemaString: schemaText, Configuration: map[string]string{"p": "q"}}},
+		addRows(t, st, "a.parquet", 1, 2))
+	put(t, st, 1, addRows(t, st, "b.parquet", 3), delta.Action{Txn: &delta.Txn{AppID: "a", Version: 7}})
+	return root
+}
+
+func run(t *testing.T, root, line string) conformance.Result {
+	var l conformance.Line
+	require.NoError(t, json.Unmarshal([]byte(line), &l))
+	result, err := conformance.Run(t.Context(), root, &l, t.TempDir())
+	require.NoError(t, err)
+	return result
+}
+
+func TestEveryClaimIsHeldAgainstTheTable(t *testing.T) {
+	root := smallCorpus(t, delta.Protocol{MinReaderVersion: 1, MinWriterVersion: 2})
+	hash := conformance.Hash([][]byte{[]byte(`{"n":1}`), []byte(`{"n":2}`), []byte(`{"n":3}`)})
+	for _, c := range []struct{ why, right, wrong string }{
+		{"the version", `"version":1`, `"version":0`},
+		{"the files", `"num_files":2`, `"num_files":1`},
+		{"the rows", `"rows":3`, `"rows":2`},
+		{"the hash of the rows", `"rows_sha256":"` + hash + `"`, `"rows_sha256":"00"`},
+		{"another right hash", `"version":1,"rows_sha256":"00","alternative_rows_sha256":{"1":"` + hash + `"}`,
+			`"version":1,"rows_sha256":"00","alternative_rows_sha256":{"0":"` + hash + `"}`},
+		{"rows in the line, in any order", `"expected_data":[{"n":3},{"n":1},{"n":2}]`, `"expected_data":[{"n":3},{"n":1},{"n":1}]`},
+		{"rows in Parquet files", `"expected_data":"t"`, `"expected_data":"nowhere"`},
+		{"the schema", `"schema":"struct<n:long>"`, `"schema":"struct<n:integer>"`},
+		{"the partition columns", `"partition_columns":[]`, `"partition_columns":["n"]`},
+		{"the tombstones", `"num_tombstones":0`, `"num_tombstones":1`},
+		{"the transactions", `"txns":{"a":7}`, `"txns":{"a":6}`},
+		{"all the transactions", `"txns":{"a":7}`, `"txns":{}`},
+		{"the domains", `"domains":[]`, `"domains":["x"]`},
+		{"the properties", `"configuration":{"p":"q"}`, `"configuration":{"p":"r"}`},
+		{"the names of files", `"files_expected":{"a.parquet":{}}`, `"files_expected":{"c.parquet":{}}`},
+		{"the checkpoint", `"checkpoint_used":null`, `"checkpoint_used":"1:classic"`},
+		{"an earlier version", `"versions":[{"version":0,"num_files":1,"rows":2}]`, `"versions":[{"version":0,"num_files":1,"rows":3}]`},
+		{"a version that cannot be read", `"unreadable_versions":[2]`, `"unreadable_versions":[0]`},
+		{"a condition", `"predicate_checks":[{"predicate":"n > 1","rows":2}]`, `"predicate_checks":[{"predicate":"n > 1","rows":1}]`},
+		{"the files that a condition leaves", `"predicate_checks":[{"predicate":"n > 1","files_after_skipping":2}]`,
+			`"predicate_checks":[{"predicate":"n > 1","files_after_skipping":1}]`},
+		{"the outcome", `"rows":3`, `"outcome":"refuse"`},
+	} {
+		t.Run(c.why, func(t *testing.T) {
+			right := run(t, root, `{"table":"t","outcome":"read",`+c.right+`}`)
+			require.Equal(t, conformance.Right, right.Verdict, "%v", right.Faults)
+			require.Equal(t, conformance.Wrong, run(t, root, `{"table":"t","outcome":"read",`+c.wrong+`}`).Verdict)
+		})
+	}
+}
+
+func TestRefusals(t *testing.T) {
+	lists := func(name string) delta.Protocol {
+		return delta.Protocol{MinReaderVersion: 3, MinWriterVersion: 7, ReaderFeatures: []string{name}, WriterFeatures: []string{name}}
+	}
+	unknown := smallCorpus(t, lists("farFuture"))
+	newer := smallCorpus(t, delta.Protocol{MinReaderVersion: 9, MinWriterVersion: 9})
+	torn := smallCorpus(t, delta.Protocol{MinReaderVersion: 1, MinWriterVersion: 2})
+	require.NoError(t, os.WriteFile(filepath.Join(torn, "t", filepath.FromSlash(delta.CommitKey(2))), []byte(`{"add":`), 0o644))
+	for _, c := range []struct {
+		why, root, line string
+		want            conformance.Verdict
+	}{
+		{"a feature that the table needs, named", unknown, `"outcome":"read","required_reader_features":["farFuture"]`, conformance.Refused},
+		{"the line does not say that it needs one", unknown, `"outcome":"read"`, conformance.Wrong},
+		{"nor may a tag that is no feature excuse it", unknown, `"outcome":"read","features":["reading"]`, conformance.Wrong},
+		{"another feature than the named one", unknown, `"outcome":"read","required_reader_features":["other"]`, conformance.Wrong},
+		{"to be refused, and by the protocol", unknown, `"outcome":"refuse","features":["protocol"]`, conformance.Right},
+		{"it is not corrupt", unknown, `"outcome":"refuse","features":["malformed"]`, conformance.Wrong},
+		{"a version beyond all", newer, `"outcome":"refuse","protocol":{"minReaderVersion":9}`, conformance.Right},
+		{"corrupt, as it should be", torn, `"outcome":"refuse","features":["malformed"]`, conformance.Right},
+		{"corrupt, where a feature was to be named", torn, `"outcome":"refuse","features":["protocol"]`, conformance.Wrong},
+		{"corrupt, where it had to be read", torn, `"outcome":"read"`, conformance.Wrong},
+		{"corrupt, which the line allows", torn, `"outcome":"read","alternative_outcome":"refuse"`, conformance.Right},
+		{"its earlier versions stand", torn, `"outcome":"refuse","versions":[{"version":1,"rows":3}]`, conformance.Right},
+		{"and are looked at", torn, `"outcome":"refuse","versions":[{"version":1,"rows":4}]`, conformance.Wrong},
+		{"no table at all", t.TempDir(), `"outcome":"refuse","features":["malformed"]`, conformance.Right},
+	} {
+		t.Run(c.why, func(t *testing.T) {
+			got := run(t, c.root, `{"table":"t",`+c.line+`}`)
+			require.Equal(t, c.want, got.Verdict, "%v %v", got.Faults, got.Notes)
+		})
+	}
+}
+
+func TestLoadRefusesWhatIsNoCorpus(t *testing.T) {
+	for _, c := range []struct{ why, text string }{
+		{"no line", "\n"},
+		{"no JSON", "{\n"},
+		{"no table", `{"outcome":"read"}`},
+		{"no outcome", `{"table":"t"}`},
+	} {
+		dir := t.TempDir()
+		require.NoError(t, os.WriteFile(filepath.Join(dir, conformance.ExpectedFile), []byte(c.text), 0o644))
+		_, err := conformance.Load(dir)
+		require.Error(t, err, c.why)
+	}
+	_, err := conformance.Load(t.TempDir())
+	require.Error(t, err, "no file")
+}
