@@ -71,6 +71,10 @@ func TestConditionsMeanWhatTheyMeanInSpark(t *testing.T) {
 	longs := rowsOf(t, arrow.PrimitiveTypes.Int64, `[1, 2, null, 9007199254740993]`)
 	numbers := floats(1, math.NaN(), math.Copysign(0, -1), math.Inf(1), 0.1)
 	decimals := rowsOf(t, decSmall, `["0.30", "-1.00", null]`)
+	edges := rowsOf(t, arrow.PrimitiveTypes.Int64, `[9223372036854775805, 9223372036854775806, 9223372036854775807, -9223372036854775808]`)
+	exact := floats(9007199254740992, 9007199254740994)
+	singles := rowsOf(t, arrow.PrimitiveTypes.Float32, `[0.1, 0.7, null]`)
+	ties := rowsOf(t, decLarge, `["9007199254740991", "9007199254740992", "9007199254740993", "9007199254740994", "9007199254740995"]`)
 	texts := rowsOf(t, arrow.BinaryTypes.String, `["a", "", "é", null]`)
 	days := rowsOf(t, arrow.FixedWidthTypes.Date32, `["2024-02-29", "2024-03-01", null]`)
 	bools := rowsOf(t, arrow.FixedWidthTypes.Boolean, `[true, false, null]`)
@@ -119,6 +123,22 @@ func TestConditionsMeanWhatTheyMeanInSpark(t *testing.T) {
 		{numbers, "c < 0", "FFFFFN", "-0.0 is not less"},
 		{numbers, "c = 0.1", "FFFFTN", "a decimal is compared with a double as a double"},
 		{numbers, "c IN (1, CAST('NaN' AS DOUBLE), NULL)", "TTNNNN", "NaN in a list"},
+		{edges, "c IN (9223372036854775806, 9223372036854775807)", "FTTF", "the last two of all integers"},
+		{edges, "c > 9223372036854775807", "FFFF", "there is nothing above"},
+		{edges, "c < -9223372036854775808L", "FFFF", "nor below"},
+		{edges, "c <= 9223372036854775808", "TTTT", "a decimal above all"},
+		{exact, "c = 9007199254740993L", "FFN", "a double is not rounded to meet a bigint"},
+		{exact, "c < 9007199254740993L", "TFN", "a bigint between two doubles"},
+		{exact, "c >= 9007199254740993L", "FTN", "a bigint between two doubles"},
+		{exact, "c > 9007199254740995L", "FFN", "a bigint above a double that it would round away from"},
+		{singles, "c = 0.1", "FFN", "a float is compared with a decimal as doubles"},
+		{singles, "c = 0.1F", "TFN", "a float with a float"},
+		{singles, "c >= 0.1D", "TTN", "the float of 0.1 is above the double"},
+		{singles, "c BETWEEN 0 AND 0.1D", "FFN", "the float of 0.1 is above the double"},
+		{singles, "c BETWEEN 0.7D AND 1", "FFN", "the float of 0.7 is below the double"},
+		{ties, "c = 9007199254740992D", "FTTFF", "halfway decimals round to the even double"},
+		{ties, "c = 9007199254740996D", "FFFFT", "halfway decimals round to the even double"},
+		{ties, "c < 9007199254740994D", "TTTFF", "halfway decimals round to the even double"},
 		{decimals, "c = 0.3", "TFN", "decimals of another scale"},
 		{decimals, "c = 0.3D", "TFN", "a decimal as a double"},
 		{decimals, "c IS NULL", "FFT", "NULL of a decimal"},
