@@ -179,6 +179,40 @@ func TestDedupeOutputIsDeterministic(t *testing.T) {
 	require.Equal(t, first, second)
 }
 
+// peak is an allocator that remembers the most that was held.
+type peak struct {
+	memory.Allocator
+	held, most int
+}
+
+func (p *peak) count(n int) {
+	p.held += n
+	p.most = max(p.most, p.held)
+}
+
+func (p *peak) Allocate(n int) []byte { p.count(n); return p.Allocator.Allocate(n) }
+func (p *peak) Free(b []byte)         { p.count(-len(b)); p.Allocator.Free(b) }
+func (p *peak) Reallocate(n int, b []byte) []byte {
+	p.count(n - len(b))
+	return p.Allocator.Reallocate(n, b)
+}
+
+// Many keys are divided again and again, by other bits of the hash, until a part fits.
+func TestDedupeWithinItsBudget(t *testing.T) {
+	const budget = 4 << 10
+	mem := &peak{Allocator: memory.NewGoAllocator()}
+	var list []change
+	for i := range int64(20_000) {
+		list = append(list, change{k: i % 15_000, at: i})
+	}
+	got, d, err := dedupe(t, mem, t.TempDir(), list, []int{100}, budget, []int{2})
+	require.NoError(t, err)
+	require.Len(t, got, 15_000)
+	require.Equal(t, int64(5_000), d.Older)
+	require.Zero(t, mem.held)
+	require.Less(t, mem.most, 6*budget)
+}
+
 // A tie that a newer row makes void is no error, though it is seen first and apart from it.
 func TestDedupeForgivesOldTies(t *testing.T) {
 	mem := checked(t)

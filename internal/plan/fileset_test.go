@@ -181,7 +181,7 @@ func TestFileSetPartitionValues(t *testing.T) {
 	require.NoError(t, err)
 	b := array.NewRecordBuilder(mem, snap.ArrowSchema())
 	defer b.Release()
-	for i, r := range []float64{0, math.Copysign(0, -1), math.NaN(), -math.NaN(), 1.5} {
+	for i, r := range []float64{math.Copysign(0, -1), 0, math.NaN(), -math.NaN(), 1.5} {
 		b.Field(0).(*array.Int64Builder).Append(int64(i))
 		b.Field(1).(*array.Date32Builder).Append(arrow.Date32(15707))
 		b.Field(2).(*array.Float64Builder).Append(r)
