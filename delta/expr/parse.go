@@ -117,10 +117,16 @@ func (p *parser) expression(least int) (Expr, error) {
 		return nil, p.fail(p.tok.at, fmt.Sprintf("the condition nests deeper than %d", MaxDepth))
 	}
 	left, most, err := p.prefix(least)
-	for err == nil {
+	for links := 1; err == nil; {
 		op := p.infix()
 		if op.parse == nil || op.power < least || op.power > most {
 			return left, nil
+		}
+		// A chain of AND or OR is flat to those who walk it; one of comparisons nests.
+		if op.power >= powerTest {
+			if links++; links > MaxDepth {
+				return nil, p.fail(p.tok.at, fmt.Sprintf("the condition nests deeper than %d", MaxDepth))
+			}
 		}
 		// A test such as IN takes no operator that binds tighter, or as tight, behind it.
 		if op.power == powerTest {

@@ -187,8 +187,10 @@ func TestParseIsBounded(t *testing.T) {
 	requireSyntax(t, err, 4*expr.MaxDepth, "nests deeper")
 	_, err = expr.Parse(strings.Repeat(" ", expr.MaxLength+1))
 	requireSyntax(t, err, 0, "bytes, more than")
+	_, err = expr.Parse("a" + strings.Repeat("=a", 10_000))
+	requireSyntax(t, err, 2*expr.MaxDepth-1, "nests deeper")
 
-	// A chain is no nesting.
+	// A chain of conditions is no nesting.
 	chain, err := expr.Parse("a" + strings.Repeat(" OR a", 100_000))
 	require.NoError(t, err)
 	require.Len(t, expr.Disjuncts(chain), 100_001)

@@ -8,9 +8,6 @@ const (
 	yes  truth = 1 << iota // TRUE
 	no                     // FALSE
 	null                   // NULL
-
-	never truth = 0
-	any3        = yes | no | null
 )
 
 var values3 = [3]truth{yes, no, null}
