@@ -3,6 +3,7 @@ package parquetio_test
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -234,4 +235,30 @@ func errorsIsAny(err error, targets ...error) bool {
 		}
 	}
 	return false
+}
+
+// rowsJSON gives a table's rows as a JSON array.
+func rowsJSON(t testing.TB, tbl arrow.Table) string {
+	r := array.NewTableReader(tbl, 0)
+	defer r.Release()
+	var out bytes.Buffer
+	out.WriteByte('[')
+	for r.Next() {
+		rec := r.RecordBatch()
+		for i := range int(rec.NumRows()) {
+			if out.Len() > 1 {
+				out.WriteByte(',')
+			}
+			row := map[string]any{}
+			for c, f := range rec.Schema().Fields() {
+				row[f.Name] = rec.Column(c).GetOneForMarshal(i)
+			}
+			b, err := json.Marshal(row)
+			require.NoError(t, err)
+			out.Write(b)
+		}
+	}
+	require.NoError(t, r.Err())
+	out.WriteByte(']')
+	return out.String()
 }

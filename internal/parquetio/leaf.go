@@ -7,6 +7,8 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow/memory"
 	"github.com/apache/arrow-go/v18/parquet/file"
+
+	"github.com/idemtable/idem/delta"
 )
 
 const (
@@ -15,7 +17,7 @@ const (
 	// leafStep is how many levels of a nested column are decoded at once.
 	leafStep = 32 << 10
 	// rowLevels is the number of values that one row of a nested column may have, beyond the number of the file's bytes.
-	rowLevels = 1 << 20
+	rowLevels = 2 << 20
 )
 
 // leafReader decodes a column chunk into levels and values, as many whole rows as are asked for.
@@ -85,7 +87,7 @@ func (l *leafReader) fill(need int) error {
 			return nil
 		}
 		if int64(l.levels) > rowLevels+l.pages.in.src.Size() && l.rows() == 0 {
-			return fmt.Errorf("a row with more than %d values", l.levels)
+			return fmt.Errorf("%w: a row with more than %d values of one column", delta.ErrUnsupported, l.levels)
 		}
 		if !l.in.HasNext() {
 			l.ended = true
