@@ -37,6 +37,11 @@ type leafWriter struct {
 	way        []step
 	put        putFunc
 	dictionary bool // may have one
+
+	// noBounds leaves the column's statistics out of the footer: the library skips NaN and overlooks
+	// empty strings there, and readers that prune row groups by such bounds miss those rows. The
+	// bounds of the file are in the log.
+	noBounds bool
 }
 
 // putFunc writes the values of arr at the places idx, or all of them if idx is nil.

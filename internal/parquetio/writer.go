@@ -176,6 +176,9 @@ func (w *writer) start() error {
 		if l.repeats(w.pending) {
 			opts = append(opts, parquet.WithDictionaryFor(w.root.path(i), true))
 		}
+		if l.noBounds {
+			opts = append(opts, parquet.WithStatsFor(w.root.path(i), false))
+		}
 	}
 	f, err := file.NewParquetWriterWithError(w.sink, w.root.group, file.WithWriterProps(parquet.NewWriterProperties(opts...)))
 	if err != nil {

@@ -99,7 +99,10 @@ func (b *schemaShredder) field(name string, f arrow.Field, way []step) (schema.N
 	if err != nil {
 		return nil, err
 	}
-	*b.leaves = append(*b.leaves, leafWriter{column: b.column, way: append([]step(nil), way...), put: put, dictionary: phys != parquet.Types.Boolean})
+	*b.leaves = append(*b.leaves, leafWriter{
+		column: b.column, way: append([]step(nil), way...), put: put, dictionary: phys != parquet.Types.Boolean,
+		noBounds: phys == parquet.Types.ByteArray || phys == parquet.Types.Float || phys == parquet.Types.Double,
+	})
 	return schema.NewPrimitiveNodeLogical(name, rep, logical, phys, length, id)
 }
 
