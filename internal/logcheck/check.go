@@ -1,0 +1,246 @@
+package logcheck
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/idemtable/idem/delta"
+	"github.com/idemtable/idem/delta/store"
+	"github.com/idemtable/idem/internal/parquetio"
+)
+
+// maxObject bounds a commit and a hint that are read whole.
+const maxObject = 256 << 20
+
+// Check holds the log and the live files of the table in a store against every rule. Data files are
+// read with the codec of ctx. An error says that it could not look: no table there
+// (delta.ErrNotTable), a table feature that idem lacks (delta.ErrUnsupported), the store's or ctx's.
+func Check(ctx context.Context, st store.Store) (*Report, error) {
+	c := &checker{
+		store: st, report: &Report{Version: -1}, commits: map[int64]bool{},
+		checkpoints: map[int64][]checkpoint{}, txnIDs: map[string]int64{}, origins: map[string]origin{},
+	}
+	if err := c.check(ctx); err != nil {
+		return nil, fmt.Errorf("check the log of %s: %w", st.URL(), err)
+	}
+	return c.report, nil
+}
+
+type checker struct {
+	store       store.Store
+	report      *Report
+	commits     map[int64]bool
+	checkpoints map[int64][]checkpoint // complete ones
+	hinted      bool                   // there is a hint
+
+	snap    *delta.Snapshot // after the last version that was replayed
+	txnIDs  map[string]int64
+	origins map[string]origin // of live files, by key
+	latest  int64             // the greatest time seen in the log, in milliseconds
+}
+
+// origin tells who added a file. Values that break a rule keep the file from being read.
+type origin struct {
+	version int64
+	ours    bool
+	unfit   bool
+}
+
+type checkpoint struct {
+	version int64
+	parts   []store.Info
+}
+
+func (c *checker) find(rule Rule, version int64, file, format string, args ...any) {
+	c.report.Findings = append(c.report.Findings, Finding{Rule: rule, Version: version, File: file, Detail: fmt.Sprintf(format, args...)})
+}
+
+// errStopped says that a finding bars the way on.
+var errStopped = errors.New("stopped by a finding")
+
+func (c *checker) check(ctx context.Context) error {
+	if err := c.list(ctx); err != nil {
+		return err
+	}
+	if err := c.hint(ctx); err != nil {
+		return err
+	}
+	err := c.replay(ctx)
+	if err == nil {
+		err = c.gate()
+	}
+	if err == nil {
+		err = c.files(ctx)
+	}
+	if errors.Is(err, errStopped) {
+		return nil
+	}
+	return err
+}
+
+// list learns the names in the log.
+func (c *checker) list(ctx context.Context) error {
+	parts := map[[2]int64][]store.Info{}
+	empty := true
+	for info, err := range c.store.List(ctx, delta.LogDir, "") {
+		if err != nil {
+			return fmt.Errorf("list the log: %w", err)
+		}
+		c.latest = max(c.latest, info.ModTime.UnixMilli())
+		switch f := delta.ParseLogFile(info.Key); f.Kind {
+		case delta.Commit:
+			c.commits[f.Version], empty = true, false
+		case delta.Checkpoint:
+			empty = false
+			c.checkpoints[f.Version] = append(c.checkpoints[f.Version], checkpoint{f.Version, []store.Info{info}})
+		case delta.CheckpointPart:
+			id := [2]int64{f.Version, int64(f.Parts)}
+			if parts[id] = append(parts[id], info); len(parts[id]) == f.Parts { // parts are listed in order
+				c.checkpoints[f.Version] = append(c.checkpoints[f.Version], checkpoint{f.Version, parts[id]})
+			}
+		case delta.Other:
+			c.other(info.Key)
+		}
+	}
+	if empty {
+		return fmt.Errorf("no commit in %s: %w", delta.LogDir, delta.ErrNotTable)
+	}
+	return nil
+}
+
+// other looks at a name that the protocol does not define. What begins with _ or . is ignored by
+// every engine.
+func (c *checker) other(key string) {
+	name := strings.TrimPrefix(key, delta.LogDir)
+	c.hinted = c.hinted || key == delta.LastCheckpointKey
+	if name[0] != '_' && name[0] != '.' && !store.IsTemp(path.Base(name)) {
+		c.find(LogName, -1, key, "no engine knows the name")
+	}
+}
+
+func (c *checker) hint(ctx context.Context) error {
+	if !c.hinted {
+		return nil
+	}
+	data, err := c.store.Get(ctx, delta.LastCheckpointKey, maxObject)
+	if errors.Is(err, store.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("read %s: %w", delta.LastCheckpointKey, err)
+	}
+	h, err := delta.DecodeLastCheckpoint(data)
+	switch {
+	case err != nil:
+		c.find(LogHint, -1, delta.LastCheckpointKey, "%v", err)
+	case len(c.checkpoints[h.Version]) == 0:
+		c.find(LogHint, h.Version, delta.LastCheckpointKey, "it names version %d, which has no complete checkpoint", h.Version)
+	}
+	return nil
+}
+
+// start is the version to begin with: 0, or the oldest checkpoint that all commits up to the newest
+// follow, after which fromCheckpoint is true.
+func (c *checker) start() (version, newest int64, fromCheckpoint, ok bool) {
+	newest = -1
+	for v := range maps.Keys(c.commits) {
+		newest = max(newest, v)
+	}
+	for v := range maps.Keys(c.checkpoints) {
+		newest = max(newest, v)
+	}
+	oldest := newest
+	for oldest >= 0 && c.commits[oldest] {
+		oldest--
+	}
+	if oldest < 0 {
+		return 0, newest, false, true
+	}
+	for _, v := range slices.Sorted(maps.Keys(c.checkpoints)) {
+		if v >= oldest {
+			return v, newest, true, true
+		}
+	}
+	return oldest, newest, false, false
+}
+
+// replay goes through the versions.
+func (c *checker) replay(ctx context.Context) error {
+	first, newest, fromCheckpoint, ok := c.start()
+	if !ok {
+		c.find(LogGap, first, delta.CommitKey(first), "the commit is missing, and no checkpoint stands in for it")
+		return errStopped
+	}
+	for _, v := range slices.Sorted(maps.Keys(c.commits)) {
+		if v < first || v == first && fromCheckpoint { // not needed any more, and yet a commit
+			if _, err := c.read(ctx, v); err != nil && !errors.Is(err, errStopped) {
+				return err
+			}
+		}
+	}
+	if fromCheckpoint {
+		if err := c.begin(ctx, c.checkpoints[first][0]); err != nil {
+			return err
+		}
+		first++
+	}
+	for v := first; v <= newest; v++ {
+		if err := c.commit(ctx, v); err != nil {
+			return err
+		}
+		if err := c.compareCheckpoints(ctx, v); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// begin takes the state of the oldest checkpoint that is needed: there is nothing to hold it against.
+func (c *checker) begin(ctx context.Context, from checkpoint) error {
+	snap, err := c.load(ctx, from)
+	if broken(err) {
+		c.find(CheckpointEqual, from.version, from.parts[0].Key, "%v", err)
+		return errStopped
+	}
+	if err != nil {
+		return err
+	}
+	c.take(snap)
+	for f := range snap.Files() {
+		c.origins[f.Key] = origin{version: from.version}
+	}
+	return nil
+}
+
+func (c *checker) take(snap *delta.Snapshot) {
+	c.snap = snap
+	c.report.Version = snap.Version()
+}
+
+// load reads a checkpoint.
+func (c *checker) load(ctx context.Context, from checkpoint) (*delta.Snapshot, error) {
+	r := delta.NewReplay(c.store.URL())
+	r.CheckpointAt(from.version)
+	for _, part := range from.parts {
+		src := parquetio.Object(ctx, c.store, part.Key, part.Size)
+		if err := parquetio.From(ctx).ReadCheckpoint(ctx, src, true, r.Checkpoint); err != nil {
+			return nil, fmt.Errorf("%s: %w", part.Key, err)
+		}
+	}
+	return r.Snapshot(from.version)
+}
+
+// gate asks whether idem can read the table that the commits leave.
+func (c *checker) gate() error {
+	err := delta.GateRead(c.snap.Protocol(), c.snap.Metadata(), c.snap.Schema())
+	if broken(err) {
+		c.find(CommitReplay, c.snap.Version(), delta.CommitKey(c.snap.Version()), "%v", err)
+		return errStopped
+	}
+	return err
+}
