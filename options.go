@@ -13,6 +13,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/idemtable/idem/internal/commit"
+	"github.com/idemtable/idem/internal/logio"
 )
 
 // Options are how a table is worked on. The zero Options are safe.
@@ -110,27 +111,12 @@ func (o Options) filled() Options {
 		o.Parallelism = runtime.GOMAXPROCS(0)
 	}
 	if o.Clock == nil {
-		o.Clock = machineClock{}
+		o.Clock = logio.SystemClock{}
 	}
 	if o.Random == nil {
 		o.Random = rand.Reader
 	}
 	return o
-}
-
-type machineClock struct{}
-
-func (machineClock) Now() time.Time { return time.Now() }
-
-func (machineClock) Sleep(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }
 
 // random gives 16 random bytes.

@@ -114,20 +114,20 @@ func ParseInterval(text string) (time.Duration, error) {
 	return sum, nil
 }
 
-// parseBytes reads a size: bytes, or with a unit as in "128mb", "1g".
+// parseBytes reads a size: bytes, or with a unit as in "128mb", "128 MiB", "1g".
 func parseBytes(text string) (int64, bool) {
 	text = strings.ToLower(strings.TrimSpace(text))
 	shift := 0
 	digits := strings.TrimRight(text, "abcdefghijklmnopqrstuvwxyz ")
 	switch strings.TrimSpace(text[len(digits):]) {
 	case "", "b":
-	case "k", "kb":
+	case "k", "kb", "kib":
 		shift = 10
-	case "m", "mb":
+	case "m", "mb", "mib":
 		shift = 20
-	case "g", "gb":
+	case "g", "gb", "gib":
 		shift = 30
-	case "t", "tb":
+	case "t", "tb", "tib":
 		shift = 40
 	default:
 		return 0, false

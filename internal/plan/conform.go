@@ -11,6 +11,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/idemtable/idem/delta"
+	"github.com/idemtable/idem/internal/pred"
 )
 
 // ConformOptions are for one stream of rows.
@@ -155,7 +156,7 @@ func bindFields(input, target []arrow.Field, path string) ([]int, error) {
 	for _, f := range input {
 		if _, left := seen[foldName(f.Name)]; left {
 			return nil, fmt.Errorf("%w: the rows have a column %q that the table lacks%s; drop it from the rows or add the column to the table",
-				delta.ErrInput, path+f.Name, nearestNames(f.Name, target))
+				delta.ErrInput, path+f.Name, pred.Suggest(target, f.Name))
 		}
 	}
 	return bound, nil
@@ -163,47 +164,3 @@ func bindFields(input, target []arrow.Field, path string) ([]int, error) {
 
 // foldName maps names that Delta takes for one to one text.
 func foldName(name string) string { return strings.ToLower(name) }
-
-// nearestNames suggests up to three names that look like name.
-func nearestNames(name string, fields []arrow.Field) string {
-	type candidate struct {
-		name     string
-		distance int
-	}
-	var near []candidate
-	limit := max(2, len(name)/3)
-	for _, f := range fields {
-		if d := editDistance(foldName(name), foldName(f.Name)); d <= limit {
-			near = append(near, candidate{f.Name, d})
-		}
-	}
-	if len(near) == 0 {
-		return ""
-	}
-	slices.SortStableFunc(near, func(a, b candidate) int { return a.distance - b.distance })
-	var quoted []string
-	for _, c := range near[:min(3, len(near))] {
-		quoted = append(quoted, fmt.Sprintf("%q", c.name))
-	}
-	return " (near: " + strings.Join(quoted, ", ") + ")"
-}
-
-// editDistance counts the bytes to insert, delete or replace to make a into b.
-func editDistance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := diagonal
-			if a[i] != b[j] {
-				cost = 1 + min(diagonal, row[j], row[j+1])
-			}
-			diagonal, row[j+1] = row[j+1], cost
-		}
-	}
-	return row[len(b)]
-}

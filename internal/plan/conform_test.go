@@ -226,7 +226,7 @@ func TestConformRefusesTypes(t *testing.T) {
 		{"a map is no list", arrow.MapOf(str, str), arrow.ListOf(str), "between kinds"},
 		{"inside a dictionary", &arrow.DictionaryType{IndexType: p.Int8, ValueType: str}, p.Int8, "between kinds"},
 		{"inside a list", arrow.ListOf(str), arrow.ListOf(p.Int8), `"c[]"`},
-		{"a field that the table lacks", arrow.StructOf(arrow.Field{Name: "strret", Type: str}), arrow.StructOf(arrow.Field{Name: "street", Type: str}), `"c.strret" that the table lacks (near: "street")`},
+		{"a field that the table lacks", arrow.StructOf(arrow.Field{Name: "strret", Type: str}), arrow.StructOf(arrow.Field{Name: "street", Type: str}), `"c.strret" that the table lacks, is it "street"?`},
 		{"fields that differ by case", arrow.StructOf(arrow.Field{Name: "a", Type: str}, arrow.Field{Name: "A", Type: str}), arrow.StructOf(arrow.Field{Name: "a", Type: str}), `"c.a" and "c.A"`},
 	} {
 		t.Run(c.why, func(t *testing.T) {
@@ -377,7 +377,7 @@ func TestConformRefusesColumns(t *testing.T) {
 		input []arrow.Field
 		says  []string
 	}{
-		{"a column that the table lacks", []arrow.Field{field("id", true), field("amuont", true)}, []string{`"amuont"`, `near: "amount"`, "drop it", "add the column"}},
+		{"a column that the table lacks", []arrow.Field{field("id", true), field("amuont", true)}, []string{`"amuont"`, `is it "amount"?`, "drop it", "add the column"}},
 		{"two columns that differ only by case", []arrow.Field{field("id", true), field("ID", true)}, []string{`"id" and "ID"`}},
 		{"the same column twice", []arrow.Field{field("id", true), field("id", true)}, []string{`"id" and "id"`}},
 		{"a NOT NULL column is missing", []arrow.Field{field("amount", true)}, []string{`"id"`, "NOT NULL"}},

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -18,7 +17,6 @@ import (
 
 const (
 	defaultTargetFileBytes = 128 << 20
-	targetProperty         = "delta.targetFileSize"
 	compressionProperty    = "delta.parquet.compression.codec"
 
 	pieceRows = 65_536 // most rows that are given to a file at once
@@ -102,25 +100,10 @@ func targetBytes(env *Env, snap *delta.Snapshot) int64 {
 	if env.TargetFileBytes > 0 {
 		return env.TargetFileBytes
 	}
-	if text, ok := snap.Property(targetProperty); ok {
-		if n, ok := parseBytes(text); ok {
-			return n
-		}
+	if n := snap.TargetFileSize(); n > 0 {
+		return n
 	}
 	return defaultTargetFileBytes
-}
-
-// parseBytes reads "134217728", "128mb", "128 MiB", "1g".
-func parseBytes(text string) (int64, bool) {
-	text = strings.ToLower(strings.TrimSpace(text))
-	digits := strings.TrimRight(text, "bkmgit ")
-	shift, ok := map[string]int{"": 0, "b": 0, "k": 10, "kb": 10, "kib": 10, "m": 20, "mb": 20, "mib": 20,
-		"g": 30, "gb": 30, "gib": 30, "t": 40, "tb": 40, "tib": 40}[strings.TrimSpace(text[len(digits):])]
-	n, err := strconv.ParseInt(digits, 10, 64)
-	if !ok || err != nil || n <= 0 || n<<shift>>shift != n {
-		return 0, false
-	}
-	return n << shift, true
 }
 
 // Write takes a batch of the whole table schema in the types of delta.ArrowType, conformed and

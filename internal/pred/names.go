@@ -25,11 +25,11 @@ func find(fields []arrow.Field, name string) (int, error) {
 	if found >= 0 {
 		return found, nil
 	}
-	return 0, fmt.Errorf("there is no column %q%s", name, suggest(fields, name))
+	return 0, fmt.Errorf("there is no column %q%s", name, Suggest(fields, name))
 }
 
-// suggest names the columns whose names are nearest.
-func suggest(fields []arrow.Field, name string) string {
+// Suggest names the columns whose names are nearest, or all if they are few, as the end of a message.
+func Suggest(fields []arrow.Field, name string) string {
 	const most, widest = 3, 200
 	type candidate struct {
 		name     string
