@@ -101,8 +101,10 @@ type writer struct {
 	file  *file.Writer
 	group file.BufferedRowGroupWriter
 	rows  int64 // in the open row group
-	err   error
-	done  bool
+
+	broken file.BufferedRowGroupWriter // a row group whose Close failed
+	err    error
+	done   bool
 }
 
 func (w *writer) Write(batch arrow.RecordBatch) error {
@@ -247,7 +249,11 @@ func (w *writer) closeGroup() error {
 	}
 	g := w.group
 	w.group = nil
-	return g.Close()
+	err := g.Close()
+	if err != nil {
+		w.broken = g
+	}
+	return err
 }
 
 func (w *writer) Bytes() int64 {
@@ -323,4 +329,26 @@ func (w *writer) Abort() {
 	}
 	w.sink.w, w.sink.err = io.Discard, nil
 	_ = w.guard(func() error { return errors.Join(w.closeGroup(), w.file.Close()) })
+	w.releaseBroken()
+}
+
+// releaseBroken closes the columns that the library left open when closing their row group failed, and gives back the
+// encoder of the one that failed.
+func (w *writer) releaseBroken() {
+	if w.broken == nil {
+		return
+	}
+	for i := range w.leaves {
+		_ = w.guard(func() error {
+			cw, err := w.broken.Column(i)
+			if err != nil {
+				return err
+			}
+			err = cw.Close()
+			if e := cw.CurrentEncoder(); e != nil {
+				e.Release()
+			}
+			return err
+		})
+	}
 }
