@@ -386,3 +386,53 @@ func TestContextAlreadyDone(t *testing.T) {
 	require.ErrorIs(t, err, context.Canceled)
 	require.Zero(t, p.faulty.Calls())
 }
+
+// A planner that does not tell its tag ahead is asked, and its plan is dropped.
+func TestTagOfAPlanIsChecked(t *testing.T) {
+	w := newWorld(t)
+	w.foreign(delta.Action{Txn: &delta.Txn{AppID: "app", Version: 5}}, add("five"))
+	p := w.process()
+	out, err := p.commit(t.Context(), appends(1, &commit.Tag{AppID: "app", Version: 5}))
+	require.NoError(t, err)
+	require.Equal(t, engine.AlreadyApplied, out.Kind)
+	require.Equal(t, 1, out.Plans)
+	require.Equal(t, []string{"a", "b", "five"}, w.files())
+}
+
+// After a long sleep an absent next version proves nothing: it may have been cleaned away.
+func TestNothingToDoIsNotProvenByAnOldSnapshot(t *testing.T) {
+	w := newWorld(t)
+	p := w.process()
+	w.foreign(add("c"))
+	w.foreign()
+	require.NoError(t, p.Log.Checkpoint(t.Context(), w.snapshot(), w.clock.Now()))
+	for v := range int64(2) {
+		require.NoError(t, w.mem.Delete(t.Context(), delta.CommitKey(v)))
+	}
+	w.clock.now = w.clock.now.Add(logio.FreshFor)
+	out, err := p.commit(t.Context(), &plans{txnID: txnID(1), make: func(*delta.Snapshot, int) (*commit.Intent, error) { return nil, nil }})
+	require.NoError(t, err)
+	require.Equal(t, engine.Unchanged, out.Kind)
+	require.EqualValues(t, 2, out.Version)
+	require.Equal(t, 3, out.Snapshot.NumFiles())
+}
+
+// Moving a tag gives way to whoever moved it meanwhile.
+func TestRewind(t *testing.T) {
+	w := newWorld(t)
+	w.foreign(delta.Action{Txn: &delta.Txn{AppID: "app", Version: 5}}, add("five"))
+	rewinds := func(id int) *plans {
+		return &plans{txnID: txnID(id), tag: &commit.Tag{AppID: "app", Version: -1}, make: func(*delta.Snapshot, int) (*commit.Intent, error) {
+			return &commit.Intent{Rewind: true}, nil
+		}}
+	}
+	late := w.process()
+	out, err := w.process().commit(t.Context(), rewinds(1))
+	require.NoError(t, err)
+	require.EqualValues(t, -1, out.Recorded)
+	_, err = late.commit(t.Context(), rewinds(2))
+	require.ErrorIs(t, err, engine.ErrConflict)
+	out, err = w.process().commit(t.Context(), tagged{plans: appends(3, &commit.Tag{AppID: "app", Version: 0})})
+	require.NoError(t, err)
+	require.Equal(t, engine.Committed, out.Kind)
+}

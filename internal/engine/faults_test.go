@@ -170,6 +170,7 @@ func TestAnswers(t *testing.T) {
 		"late, during the read-back":            {[]storetest.Rule{put(storetest.LateEffect, 1, 1)}, 1},
 		"late, after the read-back was absent":  {[]storetest.Rule{put(storetest.LateEffect, 1, 3)}, 2},
 		"late, and the read-back is unreadable": {[]storetest.Rule{put(storetest.LateEffect, 1, 2), {Op: storetest.OpGet, Times: 9, Fault: storetest.Fault{Kind: storetest.Throttle}}}, 1},
+		"the read-back denies what is listed":   {[]storetest.Rule{put(storetest.LostAnswer, 1, 0), {Op: storetest.OpGet, Times: 1, Fault: storetest.Fault{Kind: storetest.StaleMissing}}}, 1},
 		"torn read-back":                        {[]storetest.Rule{put(storetest.LostAnswer, 1, 0), {Op: storetest.OpGet, Times: 5, Fault: storetest.Fault{Kind: storetest.TornRead}}}, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -336,4 +337,27 @@ func TestTakenThenCleanedAway(t *testing.T) {
 			require.ErrorIs(t, err, engine.ErrUnknownOutcome)
 		})
 	}
+}
+
+// A foreign commit that cannot be decoded may be ours, read badly, or the end of the table: nothing
+// is put after it, and nothing is claimed.
+func TestUndecodableCommitDecidesNothing(t *testing.T) {
+	w := newWorld(t)
+	p := w.process()
+	require.NoError(t, w.mem.PutIfAbsent(t.Context(), delta.CommitKey(1), []byte(`{"add":{"path`)))
+	_, err := p.commit(t.Context(), appends(1, nil))
+	require.ErrorIs(t, err, engine.ErrUnknownOutcome)
+	require.ErrorIs(t, err, delta.ErrCorrupt)
+	require.EqualValues(t, 2, w.tail())
+}
+
+// A store that lists versions which it does not have keeps nobody spinning.
+func TestContradictingStoreEnds(t *testing.T) {
+	w := newWorld(t)
+	p := w.process()
+	w.clock.now = w.clock.now.Add(time.Hour)
+	require.NoError(t, w.mem.PutIfAbsent(t.Context(), delta.CommitKey(7), []byte("{}")))
+	_, err := p.commit(t.Context(), appends(1, nil))
+	require.ErrorIs(t, err, delta.ErrCorrupt, "a gap in the log")
+	require.Zero(t, p.faulty.Count(storetest.OpPutIfAbsent))
 }

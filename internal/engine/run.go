@@ -26,10 +26,10 @@ type run struct {
 
 	attempts, plans int
 	pauses          int           // since the last settled version
-	began           time.Time     // of the first proposal
+	began           time.Time     // when there first was something to propose
 	planning        time.Duration // spent in planners since
 	asked           time.Time     // when the proposal was answered
-	fresh           bool          // the plan was just made
+	refreshed       int           // how often the snapshot was outdated before anything was sent
 
 	tag   commit.TagAnswer
 	err   error // why the call failed
@@ -57,8 +57,9 @@ func (r *run) take(ctx context.Context, m commit.Machine, step commit.Step) (com
 	return r.decide(ctx), 0
 }
 
-// halt says whether the end of context or budget must be told before the step is carried out. A
-// plan that was just made is proposed once, whatever it took to make.
+// halt says whether the end of context or budget must be told before the step is carried out. The
+// time that planners take counts only when a new plan would be asked for: one that was made is
+// proposed, whatever it took to make.
 func (r *run) halt(ctx context.Context, m commit.Machine, step commit.Step) bool {
 	if step.Kind == commit.StepDecide || step.Kind == commit.StepInspect && m.Halted() {
 		return false
@@ -66,7 +67,7 @@ func (r *run) halt(ctx context.Context, m commit.Machine, step commit.Step) bool
 	if ctx.Err() != nil {
 		return true
 	}
-	if r.began.IsZero() || r.fresh {
+	if r.began.IsZero() {
 		return false
 	}
 	elapsed := r.e.Clock.Now().Sub(r.began)
@@ -109,8 +110,14 @@ func (r *run) plan(ctx context.Context, refresh bool) (commit.Event, int64) {
 	return r.accept(ctx, in)
 }
 
-// refresh loads what is newest. Another table at the same place is not ours to write to.
+// refresh loads what is newest. Another table at the same place is not ours to write to. From the
+// second time on it waits first, so that a store that contradicts itself does not keep us spinning.
 func (r *run) refresh(ctx context.Context) error {
+	if r.refreshed++; r.refreshed > 1 {
+		if err := r.pause(ctx); err != nil {
+			return err
+		}
+	}
 	snap, err := r.e.Log.Refresh(ctx, r.snap)
 	if errors.Is(err, delta.ErrNotTable) && r.snap == nil {
 		return nil
@@ -172,7 +179,7 @@ func (r *run) accept(ctx context.Context, in *commit.Intent) (commit.Event, int6
 			return commit.EventSkip, 0
 		}
 	}
-	r.in, r.txnID, r.fresh = &kept, in.TxnID, true
+	r.in, r.txnID = &kept, in.TxnID
 	return commit.EventPlanned, version
 }
 
@@ -205,6 +212,9 @@ func (r *run) prove(ctx context.Context) commit.Event {
 }
 
 func (r *run) propose(ctx context.Context, step commit.Step) commit.Event {
+	if r.began.IsZero() {
+		r.began, r.planning = r.e.Clock.Now(), 0
+	}
 	if step.Again {
 		if r.pause(ctx) != nil {
 			return commit.EventUnsettled // read back once more: the context has ended
@@ -212,10 +222,6 @@ func (r *run) propose(ctx context.Context, step commit.Step) commit.Event {
 	} else if event, ok := r.prepare(ctx, step.Version); !ok {
 		return event
 	}
-	if r.began.IsZero() {
-		r.began, r.planning = r.e.Clock.Now(), 0
-	}
-	r.fresh = false
 	r.attempts++
 	putCtx, cancel := r.e.timeout(ctx, r.e.CommitBudget)
 	defer cancel()
