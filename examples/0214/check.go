@@ -1,0 +1,212 @@
+package main
+
+import (
+	"compress/gzip"
+	"context"
+	"encoding/csv"
+	"fmt"
+	"io/fs"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+
+	"github.com/idemtable/idem"
+)
+
+// lines is a multiset of rows as text.
+type lines map[string]int
+
+// finished computes from the text of the files what the table must hold in the end. It shares
+// nothing with the code that loads: no Arrow, no idem, no change feed.
+func finished(fsys fs.FS) (lines, error) {
+	names, err := fs.Glob(fsys, "*"+suffix)
+	if err != nil {
+		return nil, err
+	}
+	out := lines{}
+	for _, name := range names {
+		records, err := readAll(fsys, name)
+		if err != nil {
+			return nil, fmt.Errorf("file %s: %w", name, err)
+		}
+		for _, r := range records {
+			text, err := r.line()
+			if err != nil {
+				return nil, fmt.Errorf("file %s: %w", name, err)
+			}
+			out[text]++
+		}
+	}
+	return out, nil
+}
+
+// record is a line of a file by column.
+type record map[string]string
+
+func readAll(fsys fs.FS, name string) ([]record, error) {
+	f, err := fsys.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	z, err := gzip.NewReader(f)
+	if err != nil {
+		return nil, err
+	}
+	all, err := csv.NewReader(z).ReadAll()
+	if err != nil {
+		return nil, err
+	}
+	var out []record
+	for _, fields := range all[1:] {
+		r := record{}
+		for i, name := range all[0] {
+			r[name] = fields[i]
+		}
+		out = append(out, r)
+	}
+	return out, nil
+}
+
+// line is the row that the table must have for the record.
+func (r record) line() (string, error) {
+	date, err := time.Parse("2006-1-2", r["year"]+"-"+r["month"]+"-"+r["day"])
+	if err != nil {
+		return "", err
+	}
+	known, err := r.known(date)
+	if err != nil {
+		return "", err
+	}
+	parts := []string{"day=" + date.Format(time.DateOnly), "updated_at=" + known.UTC().Format(time.RFC3339)}
+	for name, text := range r {
+		if name == "year" || name == "month" || name == "day" {
+			continue
+		}
+		if n, err := strconv.Atoi(text); err == nil && name != "tailnum" && name != "carrier" {
+			text = strconv.Itoa(n)
+		}
+		if text != missing {
+			parts = append(parts, name+"="+text)
+		}
+	}
+	slices.Sort(parts)
+	return strings.Join(parts, " "), nil
+}
+
+// known is when the last that the record says was known.
+func (r record) known(date time.Time) (time.Time, error) {
+	has := func(name string) bool { return r[name] != missing }
+	landed := has("arr_time") || has("arr_delay") || has("air_time")
+	if !landed && !has("dep_time") && !has("dep_delay") {
+		return date, nil
+	}
+	t, err := time.Parse(time.RFC3339, r["time_hour"])
+	if err != nil {
+		return t, err
+	}
+	offsets := []string{"minute", "dep_delay"}
+	switch {
+	case landed && has("air_time"):
+		offsets = append(offsets, "air_time")
+	case landed:
+		t = t.Add(24 * time.Hour)
+	}
+	for _, name := range offsets {
+		if !has(name) {
+			continue
+		}
+		n, err := strconv.Atoi(r[name])
+		if err != nil {
+			return t, err
+		}
+		t = t.Add(time.Duration(n) * time.Minute)
+	}
+	return t, nil
+}
+
+// held gives the rows of a table as lines.
+func held(ctx context.Context, t *idem.Table) (lines, error) {
+	out := lines{}
+	for batch, err := range t.Scan(ctx, idem.Scan{}) {
+		if err != nil {
+			return nil, err
+		}
+		for i := range int(batch.NumRows()) {
+			var parts []string
+			for c, f := range batch.Schema().Fields() {
+				if col := batch.Column(c); col.IsValid(i) {
+					parts = append(parts, f.Name+"="+spell(col, i))
+				}
+			}
+			slices.Sort(parts)
+			out[strings.Join(parts, " ")]++
+		}
+	}
+	return out, nil
+}
+
+func spell(col arrow.Array, i int) string {
+	switch col := col.(type) {
+	case *array.Timestamp:
+		return col.Value(i).ToTime(arrow.Microsecond).UTC().Format(time.RFC3339)
+	case *array.Date32:
+		return dateText(col.Value(i))
+	}
+	return col.ValueStr(i)
+}
+
+// sameAsFiles holds the table against the files, row by row.
+func sameAsFiles(ctx context.Context, t *idem.Table, fsys fs.FS) error {
+	want, err := finished(fsys)
+	if err != nil {
+		return err
+	}
+	have, err := held(ctx, t)
+	if err != nil {
+		return err
+	}
+	if maps.Equal(want, have) {
+		return nil
+	}
+	for text, n := range want {
+		if have[text] != n {
+			return fmt.Errorf("the table is not what the files say: it has %d times, instead of %d, %s", have[text], n, text)
+		}
+	}
+	for text, n := range have {
+		if want[text] != n {
+			return fmt.Errorf("the table is not what the files say: it has %d times, instead of %d, %s", n, want[text], text)
+		}
+	}
+	return nil
+}
+
+// sums adds up the measures of flights as they were known at a stage, as a fingerprint prints them.
+func sums(flights []*flight, s stage) []string {
+	var out []string
+	for _, name := range measures {
+		c := slices.IndexFunc(columns, func(c column) bool { return c.name == name })
+		total := int64(0)
+		for _, f := range flights {
+			if !f.values[c].null && columns[c].since <= s {
+				total += f.values[c].n
+			}
+		}
+		out = append(out, fmt.Sprintf("%s=%d", name, total))
+	}
+	return out
+}
+
+// expect compares numbers that a step measured with those that it computed.
+func expect[T comparable](what string, have, want T) error {
+	if have != want {
+		return fmt.Errorf("%s: %v instead of %v", what, have, want)
+	}
+	return nil
+}
