@@ -120,14 +120,19 @@ func TestRunTwiceCatches(t *testing.T) {
 		{"a plain append", plainAppend, []string{
 			"+6 rows, -0 rows", "after run 1: rows=6", "after run 2: rows=12", `+ day=2013-01-02, id="order-0", n=0`,
 			"version 2: WRITE", "appends without a tag", "all 6 rows are copies", "AppendWithTxn", "ReplaceWhere"}},
+		{"a plain append of rows that carry the time of the run", appendedClock, []string{
+			"+6 rows, -0 rows", "columns: loaded_at", "appends without a tag", "but for a clock value in column loaded_at", "logical date"}},
 		{"the time of the run in a column", clockColumn, []string{
 			"+6 rows, -6 rows", "6 are other versions of the same row", "columns: loaded_at", "a clock value in column loaded_at", "logical date"}},
 		{"a key that every run makes anew", generatedKey, []string{
 			"+6 rows, -0 rows", "columns: id", "a generated key", "column id", "derive the key from the row"}},
+		{"a key that every run makes anew, in a day that is replaced", replacedKey, []string{
+			"+6 rows, -6 rows", "columns: id", "column id differs from run to run: a generated value", "derive it from the row"}},
 		{"which of two rows wins depends on their order", tieWithoutOrder, []string{
 			"+1 rows, -1 rows", "columns: n", "a tie without order", "name a total order"}},
 		{"a day replaced by the rows since the job's cursor", sinceCursor, []string{
 			"+0 rows, -4 rows", "a partial source", "4 rows fewer", "must read all of it, not what is new since its last run"}},
+		{"the same when nothing is new", nothingNew, []string{"+0 rows, -6 rows", "a partial source", "6 rows fewer"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := twice(t, ordersTable(t), c.job(t))
@@ -148,27 +153,67 @@ func plainAppend(t *testing.T) idem.Job {
 	}
 }
 
-func clockColumn(t *testing.T) idem.Job {
+// stamped gives the rows with the time of the run, another one in every run.
+func stamped() func() [][]any {
 	now := time.Date(2013, 1, 3, 2, 14, 0, 0, time.UTC)
-	return func(ctx context.Context, table *idem.Table) error {
+	return func() [][]any {
 		rows := sixRows()
 		for i := range rows {
 			rows[i][3] = now
 		}
-		now = now.Add(time.Hour) // the next run
-		return replaceDay(ctx, table, idemtest.Rows(t, orders, rows...))
+		now = now.Add(time.Hour)
+		return rows
 	}
 }
 
-func generatedKey(t *testing.T) idem.Job {
-	next := 0
+func appendedClock(t *testing.T) idem.Job {
+	source := stamped()
 	return func(ctx context.Context, table *idem.Table) error {
+		_, err := table.Append(ctx, idemtest.Rows(t, orders, source()...), idem.Append{Reason: "the job under test"})
+		return err
+	}
+}
+
+func clockColumn(t *testing.T) idem.Job {
+	source := stamped()
+	return func(ctx context.Context, table *idem.Table) error {
+		return replaceDay(ctx, table, idemtest.Rows(t, orders, source()...))
+	}
+}
+
+// keyed gives the rows with keys that no run has given before.
+func keyed() func() [][]any {
+	next := 0
+	return func() [][]any {
 		rows := sixRows()
 		for i := range rows {
 			rows[i][1] = fmt.Sprintf("key-%d", next)
 			next++
 		}
-		return mergeByID(ctx, table, idemtest.Rows(t, orders, rows...))
+		return rows
+	}
+}
+
+func generatedKey(t *testing.T) idem.Job {
+	source := keyed()
+	return func(ctx context.Context, table *idem.Table) error {
+		return mergeByID(ctx, table, idemtest.Rows(t, orders, source()...))
+	}
+}
+
+func replacedKey(t *testing.T) idem.Job {
+	source := keyed()
+	return func(ctx context.Context, table *idem.Table) error {
+		return replaceDay(ctx, table, idemtest.Rows(t, orders, source()...))
+	}
+}
+
+func nothingNew(t *testing.T) idem.Job {
+	source := sixRows()
+	return func(ctx context.Context, table *idem.Table) error {
+		_, err := table.ReplaceWhere(ctx, idemtest.Rows(t, orders, source...), idem.ReplaceWhere{Where: "day = DATE '2013-01-02'", AllowEmpty: true})
+		source = nil
+		return err
 	}
 }
 
@@ -204,6 +249,16 @@ func TestRunTwiceEndsWithTheJobsError(t *testing.T) {
 	r := twice(t, ordersTable(t), func(context.Context, *idem.Table) error { return fmt.Errorf("the source is away") })
 	require.True(t, r.fatal)
 	require.Contains(t, r.said(), "run 1 of the job: the source is away")
+
+	source := sixRows() // the second run finds nothing new, and does not allow an empty day
+	r = twice(t, ordersTable(t), func(ctx context.Context, table *idem.Table) error {
+		rows := source
+		source = nil
+		return replaceDay(ctx, table, idemtest.Rows(t, orders, rows...))
+	})
+	require.True(t, r.fatal)
+	require.Contains(t, r.said(), "run 2 of the job: ")
+	require.Contains(t, r.said(), "AllowEmpty")
 }
 
 func TestGrain(t *testing.T) {

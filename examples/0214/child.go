@@ -88,7 +88,7 @@ type child struct {
 	cmd    *exec.Cmd
 	in     io.WriteCloser
 	out    *bufio.Scanner
-	errors bytes.Buffer
+	stderr bytes.Buffer
 }
 
 func start(ctx context.Context, e errand) (*child, error) {
@@ -102,7 +102,7 @@ func start(ctx context.Context, e errand) (*child, error) {
 	}
 	c := &child{cmd: exec.CommandContext(ctx, self)}
 	c.cmd.Env = append(os.Environ(), errandVariable+"="+string(text))
-	c.cmd.Stderr = &c.errors
+	c.cmd.Stderr = &c.stderr
 	if c.in, err = c.cmd.StdinPipe(); err != nil {
 		return nil, err
 	}
@@ -149,7 +149,7 @@ func (c *child) wait() error {
 		return fmt.Errorf("listen to the job's process: %w", err)
 	}
 	if err := c.cmd.Wait(); err != nil {
-		return fmt.Errorf("the job's process: %w: %s", err, strings.TrimSpace(c.errors.String()))
+		return fmt.Errorf("the job's process: %w: %s", err, strings.TrimSpace(c.stderr.String()))
 	}
 	return nil
 }

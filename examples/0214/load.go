@@ -21,10 +21,10 @@ func (n *night) holds(ctx context.Context, flights []*flight, s stage) (*idem.Pr
 	if err != nil {
 		return nil, err
 	}
-	rows := int64(len(flights))
-	err = errors.Join(expect("rows", p.Rows, rows), expect("keys", p.Keys, rows))
-	for i, want := range sums(flights, s) {
-		err = errors.Join(err, expect("sum", p.Sums[i].String(), want))
+	want := int64(len(flights))
+	err = errors.Join(expect("rows", p.Rows, want), expect("keys", p.Keys, want))
+	for i, sum := range sums(flights, s) {
+		err = errors.Join(err, expect("sum", p.Sums[i].String(), sum))
 	}
 	return p, err
 }

@@ -34,13 +34,16 @@ func main() {
 		err = run(ctx, os.Args[1:], os.Stdout, os.Stderr)
 	}
 	switch {
-	case errors.Is(err, flag.ErrHelp):
+	case errors.Is(err, errUsage):
 		os.Exit(2)
 	case err != nil:
 		fmt.Fprintln(os.Stderr, "0214:", err)
 		os.Exit(1)
 	}
 }
+
+// errUsage says that the arguments are wrong, and that the user has been told.
+var errUsage = errors.New("wrong arguments")
 
 // night is the story and what it works on.
 type night struct {
@@ -61,10 +64,12 @@ func run(ctx context.Context, args []string, out, messages io.Writer) error {
 	data := flags.String("data", "", "directory of files YYYY-MM-DD.csv.gz; default: January 2013, built in")
 	keep := flags.String("keep", "", "directory of the table; a table of flights that is there is emptied first; default: a new directory")
 	if err := flags.Parse(args); err != nil {
-		return err
+		return errUsage
 	}
 	if flags.NArg() > 0 {
-		return fmt.Errorf("unexpected argument %q", flags.Arg(0))
+		fmt.Fprintf(messages, "unexpected argument %q\n", flags.Arg(0))
+		flags.Usage()
+		return errUsage
 	}
 	n, err := prepare(ctx, *data, *keep, out)
 	if err != nil {

@@ -307,6 +307,9 @@ func cause(schema *delta.Struct, columns []string, inserted bool) string {
 		}
 	}
 	switch {
+	case len(others) == 0 && inserted:
+		return fmt.Sprintf("the job appends without a tag: but for a clock value in column %s the rows are copies of rows that the first run wrote; "+
+			"use AppendWithTxn, or ReplaceWhere for the slice that the job owns, and take the logical date of the run", strings.Join(clocks, ", "))
 	case len(others) == 0:
 		return fmt.Sprintf("a clock value in column %s: it is another one in every run; take the logical date of the run, or the time from the row", strings.Join(clocks, ", "))
 	case inserted:
