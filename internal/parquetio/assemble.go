@@ -5,7 +5,6 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
-	"github.com/apache/arrow-go/v18/arrow/bitutil"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 )
 
@@ -101,7 +100,7 @@ func (a *assembler) validity(p *plan, n int) (*memory.Buffer, int, error) {
 	if p.slotDef == 0 && p.level.rev == 0 && p.convert != nil && l.k == len(defs) {
 		return nil, 0, checkSlots(len(defs), n)
 	}
-	buf := a.buffer(int(bitutil.BytesForBits(int64(n))))
+	buf := a.buffer((n + 7) / 8)
 	bits := buf.Bytes()
 	clear(bits)
 	i, set := 0, 0

@@ -156,7 +156,7 @@ func appendRandom(r *rand.Rand, b array.Builder, f arrow.Field, depth int) {
 }
 
 // writeFile writes batches and gives the file's bytes.
-func writeFile(t testing.TB, o parquetio.WriteOptions, s *arrow.Schema, batches ...arrow.RecordBatch) []byte {
+func writeFile(t require.TestingT, o parquetio.WriteOptions, s *arrow.Schema, batches ...arrow.RecordBatch) []byte {
 	var out bytes.Buffer
 	w, err := parquetio.Parquet{}.NewWriter(&out, s, o)
 	require.NoError(t, err)
@@ -196,13 +196,13 @@ func readAll(ctx context.Context, src parquetio.Source, want *arrow.Schema, o pa
 }
 
 // requireSame compares what was read with the batches that were written.
-func requireSame(t testing.TB, s *arrow.Schema, got arrow.Table, batches ...arrow.RecordBatch) {
+func requireSame(t require.TestingT, s *arrow.Schema, got arrow.Table, batches ...arrow.RecordBatch) {
 	want := array.NewTableFromRecords(s, batches)
 	defer want.Release()
 	requireSameTable(t, want, got)
 }
 
-func requireSameTable(t testing.TB, want, got arrow.Table) {
+func requireSameTable(t require.TestingT, want, got arrow.Table) {
 	require.Equal(t, want.NumRows(), got.NumRows())
 	require.Equal(t, want.NumCols(), got.NumCols())
 	for i := range int(want.NumCols()) {

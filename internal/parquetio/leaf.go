@@ -34,6 +34,7 @@ type leafReader struct {
 	at         int // levels taken before
 	valAt      int // values taken before
 	starts     int // rows that start at or after at
+	absent     int // levels at or after at without a value
 	ended      bool
 	begun      bool
 
@@ -146,6 +147,7 @@ func (l *leafReader) decode(n int) error {
 	}
 	l.levels += levels
 	l.starts += starts
+	l.absent += levels - present
 	l.begun = true
 	return nil
 }
@@ -193,8 +195,9 @@ func (l *leafReader) take(n int) {
 		}
 	}
 	l.k = l.to - l.from
-	if l.col.def > 0 {
+	if l.absent > 0 {
 		l.k, _ = countLevels(l.defs[l.from:l.to], l.col.def)
+		l.absent -= l.to - l.from - l.k
 	}
 	l.at, l.valAt, l.starts = l.to, l.valAt+l.k, l.starts-n
 }

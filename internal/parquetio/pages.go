@@ -18,6 +18,10 @@ const (
 	maxHeaderBytes = 1 << 20
 )
 
+// slack is how many bytes are kept behind those of a page: the library makes a pointer to the value after the last one,
+// also where there is none, and that must point into the same memory.
+const slack = 16
+
 var errSeek = errors.New("pages are read in order")
 
 // pageReader gives the pages of a column chunk to the library, checked and decompressed. It implements file.PageReader.
@@ -113,7 +117,7 @@ func (p *pageReader) dictionary(h pageHeader, body []byte) error {
 		return fmt.Errorf("a dictionary in encoding %s", h.enc)
 	}
 	p.dict = true
-	raw := make([]byte, h.raw)
+	raw := make([]byte, h.raw, h.raw+slack)
 	if err := decompress(p.codec, raw, body); err != nil {
 		return fmt.Errorf("decompress a dictionary: %w", err)
 	}
@@ -197,17 +201,27 @@ func (p *pageReader) expand(h pageHeader, body []byte) ([]byte, error) {
 		if h.raw != h.size {
 			return nil, errPageSize
 		}
-		return body, nil
+		if cap(body)-len(body) >= slack {
+			return body, nil
+		}
+		raw := p.room(h.raw)
+		copy(raw, body)
+		return raw, nil
 	}
-	if int64(cap(p.raw)) < h.raw {
-		p.raw = make([]byte, h.raw)
-	}
-	raw := p.raw[:h.raw]
+	raw := p.room(h.raw)
 	copy(raw, body[:plain])
 	if plain == h.raw { // no value is not NULL
 		return raw, nil
 	}
 	return raw, decompress(p.codec, raw[plain:], body[plain:])
+}
+
+// room gives memory for a page, with slack behind it.
+func (p *pageReader) room(n int64) []byte {
+	if int64(cap(p.raw)) < n+slack {
+		p.raw = make([]byte, n+slack)
+	}
+	return p.raw[:n]
 }
 
 // levelsV1 is the number of bytes of the levels at the start of a V1 page.

@@ -6,6 +6,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
 
 	"github.com/idemtable/idem/internal/parquetio"
 )
@@ -76,4 +77,28 @@ func TestManySmallBatchesMakeOneRowGroup(t *testing.T) {
 	require.NoError(t, err)
 	defer got.Release()
 	requireSame(t, s, got, batches...)
+}
+
+// TestRoundTripProperty cuts rows into batches, row groups and read batches of any size: they come back the same.
+func TestRoundTripProperty(t *testing.T) {
+	mem := checked(t)
+	schemas := []*arrow.Schema{flatSchema(), nestedSchema()}
+	rapid.Check(t, func(rt *rapid.T) {
+		s := rapid.SampledFrom(schemas).Draw(rt, "schema")
+		all := randomBatch(mem, s, rapid.IntRange(0, 150).Draw(rt, "rows"), rapid.Uint64().Draw(rt, "seed"))
+		defer all.Release()
+		var batches []arrow.RecordBatch
+		for off := int64(0); off < all.NumRows(); {
+			n := min(rapid.Int64Range(0, 60).Draw(rt, "batch"), all.NumRows()-off)
+			batches = append(batches, all.NewSlice(off, off+n))
+			defer batches[len(batches)-1].Release()
+			off += n
+		}
+		o := parquetio.WriteOptions{RowGroupRows: rapid.Int64Range(1, 200).Draw(rt, "group"), Allocator: mem}
+		data := writeFile(rt, o, s, batches...)
+		got, err := readAll(t.Context(), source("f", data), s, parquetio.ReadOptions{BatchRows: rapid.IntRange(1, 90).Draw(rt, "read"), Allocator: mem})
+		require.NoError(rt, err)
+		defer got.Release()
+		requireSame(rt, s, got, all)
+	})
 }
