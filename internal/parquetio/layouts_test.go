@@ -324,7 +324,7 @@ func TestTypesOutsideOfTables(t *testing.T) {
 func TestBombs(t *testing.T) {
 	t.Run("a dictionary with a long string", func(t *testing.T) {
 		long := string(bytes.Repeat([]byte("x"), 1<<20))
-		const rows = 500
+		const rows = 100
 		vals := make([]parquet.ByteArray, rows)
 		for i := range vals {
 			vals[i] = parquet.ByteArray(long)
