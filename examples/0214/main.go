@@ -16,7 +16,6 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -48,14 +47,14 @@ var errUsage = errors.New("wrong arguments")
 // night is the story and what it works on.
 type night struct {
 	out   io.Writer
-	fsys  fs.FS
 	data  string // as -data
 	place string // the directory of the table
 	table *idem.Table
 
 	days    []*day
 	flights []*flight
-	worst   *day // the day with the most flights, which the naive job loads
+	worst   *day  // the day with the most flights, which the naive job loads
+	want    lines // what the table must hold in the end
 }
 
 func run(ctx context.Context, args []string, out, messages io.Writer) error {
@@ -92,11 +91,14 @@ func run(ctx context.Context, args []string, out, messages io.Writer) error {
 // prepare reads the files and makes the table.
 func prepare(ctx context.Context, data, keep string, out io.Writer) (*night, error) {
 	n := &night{out: out, data: data}
-	var err error
-	if n.fsys, err = files(data); err != nil {
+	fsys, err := files(data)
+	if err != nil {
 		return nil, err
 	}
-	if n.days, err = readDays(n.fsys, every); err != nil {
+	if n.days, err = readDays(fsys, every); err != nil {
+		return nil, err
+	}
+	if n.want, err = finished(fsys); err != nil {
 		return nil, err
 	}
 	n.flights, n.worst = flightsOf(n.days), n.days[0]

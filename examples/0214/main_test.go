@@ -158,7 +158,7 @@ func TestAWrongNumberFails(t *testing.T) {
 	require.NoError(t, err)
 	_, err = n.table.ReplaceAll(t.Context(), known(n.flights, arrived), idem.ReplaceAll{})
 	require.NoError(t, err)
-	require.NoError(t, sameAsFiles(t.Context(), n.table, n.fsys))
+	require.NoError(t, sameAsFiles(t.Context(), n.table, n.want))
 	_, err = n.holds(t.Context(), n.flights, arrived)
 	require.NoError(t, err)
 
@@ -167,7 +167,7 @@ func TestAWrongNumberFails(t *testing.T) {
 	_, err = n.holds(t.Context(), n.flights[1:], arrived)
 	require.ErrorContains(t, err, "rows: 134 instead of 133")
 	require.ErrorContains(t, n.appendTwice(t.Context()), "rows: ", "the day is there already")
-	require.ErrorContains(t, sameAsFiles(t.Context(), n.table, n.fsys), "the table is not what the files say")
+	require.ErrorContains(t, sameAsFiles(t.Context(), n.table, n.want), "the table is not what the files say")
 
 	_, err = n.table.ReplaceAll(t.Context(), known(n.flights, arrived), idem.ReplaceAll{})
 	require.NoError(t, err)
@@ -175,7 +175,7 @@ func TestAWrongNumberFails(t *testing.T) {
 		_, err = n.table.Delete(t.Context(), idem.Delete{Where: where})
 		require.NoError(t, err, what)
 	}
-	require.ErrorContains(t, sameAsFiles(t.Context(), n.table, n.fsys), "it has 0 times, instead of 1")
+	require.ErrorContains(t, sameAsFiles(t.Context(), n.table, n.want), "it has 0 times, instead of 1")
 	require.ErrorContains(t, n.mergeLateChanges(t.Context()), "merge 0: ", "it inserts what is gone")
 }
 
