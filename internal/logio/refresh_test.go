@@ -119,3 +119,15 @@ func TestListGoesOn(t *testing.T) {
 	require.NoError(t, err)
 	requireTable(t, snap, want.Version(), files(want)...)
 }
+
+// A table that was dropped while we slept is not "nothing new".
+func TestRefreshOfADroppedTable(t *testing.T) {
+	tb := newHistory(t)
+	l, _ := tb.log(logio.Options{})
+	snap, err := l.Load(t.Context())
+	require.NoError(t, err)
+	tb.cleanTo(5)
+	tb.clock.now = tb.clock.now.Add(logio.FreshFor)
+	_, err = l.Refresh(t.Context(), snap)
+	require.ErrorIs(t, err, delta.ErrNotTable)
+}
