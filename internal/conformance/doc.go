@@ -5,8 +5,8 @@
 // versions, transactions, conditions and the rows that satisfy them). Tables are read where they
 // are and never written to; what needs unpacking goes to a directory of the caller's.
 //
-// A line comes to one of three verdicts. Right: all that it claims of reading holds. Refused: idem
-// said why it does not read the table, and the line allows that, or needs a table feature that idem
-// does not read yet and that the error names. Wrong: anything else. Claims about writing, change
-// feeds and row ids are passed over.
+// A line comes to one of three verdicts. Right: the table was read and all that the line claims of
+// reading holds. Refused: idem said by the right sentinel why it does not read the table, and the
+// line wants or allows that, or needs a table feature that idem does not read yet and that the error
+// names. Wrong: anything else. Claims about writing, change feeds and row ids are passed over.
 package conformance

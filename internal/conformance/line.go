@@ -19,7 +19,7 @@ type Line struct {
 
 	Outcome     string `json:"outcome"` // "read" or "refuse"
 	Alternative string `json:"alternative_outcome"`
-	Lenient     string `json:"lenient"`
+	Lenient     any    `json:"lenient"` // a text, or true
 	Why         string `json:"why"`
 	Template    bool   `json:"template"`
 
@@ -131,7 +131,7 @@ func (l *Line) tagged(tag string) bool { return slices.Contains(l.Features, tag)
 
 // mayRefuse says whether the line allows a table that is to be read to be refused.
 func (l *Line) mayRefuse() bool {
-	return strings.HasPrefix(l.Alternative, "refuse") || strings.Contains(l.Lenient, "schemaString")
+	return strings.HasPrefix(l.Alternative, "refuse") || l.Lenient != nil && l.Lenient != false && l.Lenient != ""
 }
 
 // mayRead says whether the line allows a table that is to be refused to be read.

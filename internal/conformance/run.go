@@ -17,8 +17,8 @@ type Verdict int
 
 // The verdicts.
 const (
-	Right   Verdict = iota // the table was read, or refused as it must be, and every claim holds
-	Refused                // it was refused by name of a feature that idem lacks, or as the line allows
+	Right   Verdict = iota // the table was read, and every claim holds
+	Refused                // it was refused as it must be, as the line allows, or by name of a feature that idem lacks
 	Wrong
 )
 
@@ -94,10 +94,8 @@ func (c *check) refuse(ctx context.Context, snap *delta.Snapshot, err error) {
 		c.note("read, as %q allows", c.line.Alternative)
 	case err == nil:
 		c.fault("version %d was read; it must be refused", snap.Version())
-	case c.lacks(err):
-		c.result.Verdict = Refused
-		c.note("%v", err)
 	default:
+		c.result.Verdict = Refused
 		c.note("%v", err)
 		if why := c.misnamed(ctx, err); why != "" {
 			c.fault("refused with %q: %s", err, why)
@@ -119,7 +117,7 @@ func (c *check) misnamed(ctx context.Context, err error) string {
 			return err.Error()
 		}
 		return ""
-	case errors.Is(err, delta.ErrUnsupported) && newer:
+	case c.lacks(err), errors.Is(err, delta.ErrUnsupported) && newer:
 		return "" // a feature, a version or a type that is not defined yet
 	case errors.Is(err, delta.ErrCorrupt) && (c.line.tagged("malformed") || !newer && len(c.lacking()) == 0):
 		return ""
@@ -140,6 +138,7 @@ func (c *check) read(ctx context.Context, snap *delta.Snapshot, err error) {
 		c.result.Verdict = Refused
 		c.note("%v", err)
 	case c.line.mayRefuse() && named(err):
+		c.result.Verdict = Refused
 		c.note("refused, as the line allows: %v", err)
 	default:
 		c.fault("it must be read: %v", err)

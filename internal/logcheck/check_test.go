@@ -238,6 +238,14 @@ func TestWhatOthersMayDo(t *testing.T) {
 			b.put(t, delta.CheckpointPartKey(3, 1, 2), []byte("x"))
 		}},
 		{"no checkpoint", nil, dropCheckpoint},
+		{"a checkpoint without statistics, as the table wants it", func(_ *testing.T, b *table) {
+			b.commits[0][2].Metadata.Configuration["delta.checkpoint.writeStatsAsJson"] = "false"
+		}, func(t *testing.T, b *table) {
+			for _, a := range []*delta.Add{b.commits[1][2].Add, b.commits[2][2].Add} {
+				a.Stats = ""
+			}
+			b.putCheckpoint(t, b.snapshot(t, 2), 2)
+		}},
 		{"a checkpoint without a tombstone that has expired", func(_ *testing.T, b *table) {
 			old := int64(now - 1000*3600*1000)
 			b.commits[2][1].Remove.DeletionTimestamp = &old
