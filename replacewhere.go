@@ -94,6 +94,7 @@ func (t *Table) replace(ctx context.Context, op string, p *plan.Replace, txn Txn
 	if p.Input.Reader == nil {
 		return nil, t.fail(op, errNoRows)
 	}
+	defer p.Close()
 	return t.write(ctx, &call{
 		op: op, txn: txn, note: note, planner: p,
 		report: func(r *Result) { r.take(p.Counts); r.MissingColumns = p.Missing },

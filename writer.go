@@ -44,7 +44,8 @@ import (
 // engineInfo is what idem says of itself in commits.
 const engineInfo = "idem"
 
-// planner plans one call of a verb.
+// planner plans one call of a verb: nil, or a proposal without actions, says that there is nothing
+// to do. The reads of such a proposal are what that rests on.
 type planner interface {
 	Plan(ctx context.Context, snap *delta.Snapshot) (*plan.Proposal, error)
 }
@@ -150,7 +151,8 @@ func (c *call) Plan(ctx context.Context, snap *delta.Snapshot) (*commit.Intent, 
 	if c.rewind != nil {
 		tag = c.rewind
 	}
-	if p == nil && (tag == nil || c.rewind != nil) {
+	nothing := p == nil || len(p.Actions) == 0 && c.rewind == nil
+	if nothing && (tag == nil || c.rewind != nil) {
 		return nil, nil
 	}
 	if p == nil {

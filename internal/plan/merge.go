@@ -59,7 +59,7 @@ func (p *Merge) Close() error {
 }
 
 // Plan probes the files that may hold a key of the source and proposes to rewrite those in which a
-// row changes.
+// row changes; no action if there is nothing to do.
 func (p *Merge) Plan(ctx context.Context, snap *delta.Snapshot) (*Proposal, error) {
 	if err := p.begin(ctx, snap); err != nil {
 		return nil, err
@@ -133,9 +133,6 @@ func (p *Merge) propose(snap *delta.Snapshot, files []*delta.Add, changed []*tou
 	}
 	c.count(outs)
 	actions = append(actions, adds(outs)...)
-	if len(actions) == 0 {
-		return nil, nil
-	}
 	if len(changed) > 0 {
 		if err := mutable(snap, "Merge"); err != nil {
 			return nil, err

@@ -15,7 +15,7 @@ import (
 )
 
 // Replace makes the slice of the table for which Where is TRUE equal to the rows of the input.
-// Without an input reader it deletes the slice.
+// Without an input reader it deletes the slice. Close ends its use.
 type Replace struct {
 	Env   *Env
 	Input Input
@@ -42,7 +42,8 @@ type Replace struct {
 
 func (p *Replace) deletes() bool { return p.Input.Reader == nil }
 
-// Plan compares the slice with the input, and proposes to replace it when they differ.
+// Plan compares the slice with the input, and proposes to replace it when they differ; else it
+// proposes no action.
 func (p *Replace) Plan(ctx context.Context, snap *delta.Snapshot) (*Proposal, error) {
 	if err := p.begin(ctx, snap); err != nil {
 		return nil, err
@@ -56,11 +57,14 @@ func (p *Replace) Plan(ctx context.Context, snap *delta.Snapshot) (*Proposal, er
 		return nil, err
 	}
 	same, err := p.unchanged(ctx, snap, old, where)
-	if err != nil || same {
-		return nil, p.discard(err)
+	if err != nil {
+		return nil, err
+	}
+	if same {
+		return p.nothing(snap, old, where), nil
 	}
 	if err := p.shrinks(old.rows); err != nil {
-		return nil, p.discard(err)
+		return nil, err
 	}
 	if err := p.store(ctx, snap, where); err != nil {
 		return nil, err
@@ -139,13 +143,13 @@ func (p *Replace) prune(ctx context.Context, snap *delta.Snapshot) (scan.Pruned,
 	return files, where, err
 }
 
-// discard drops the files written for the input when no commit that names them was proposed.
-func (p *Replace) discard(err error) error {
+// Close drops the files written for the input if no commit that names them was proposed. It comes
+// after the last Plan: what is found equal on one snapshot may be needed on the next.
+func (p *Replace) Close() {
 	if !p.proposed && p.in != nil && len(p.in.files) > 0 {
 		p.Env.discard(p.in.files)
 		p.in.files = nil
 	}
-	return err
 }
 
 // unchanged says whether the slice already holds exactly the input's rows.
@@ -226,6 +230,13 @@ func (p *Replace) propose(ctx context.Context, snap *delta.Snapshot, old *oldSli
 		Operation: p.operation(), Parameters: p.parameters(snap), Metrics: p.metrics(), Actions: actions,
 		Reads: p.reads(snap, old, where),
 	}, nil
+}
+
+// nothing proposes no action. What was read still counts: a tag that is committed for it must not
+// be ordered after a commit that gives the slice other rows.
+func (p *Replace) nothing(snap *delta.Snapshot, old *oldSlice, where *pred.Predicate) *Proposal {
+	p.Counts = Counts{Read: p.Counts.Read}
+	return &Proposal{Operation: p.operation(), Parameters: p.parameters(snap), Reads: p.reads(snap, old, where)}
 }
 
 // reads is the slice: a file that another writer adds disturbs it unless its partition values or
