@@ -220,6 +220,7 @@ func (r *run) propose(ctx context.Context, step commit.Step) commit.Event {
 			return commit.EventUnsettled // read back once more: the context has ended
 		}
 	} else if event, ok := r.prepare(ctx, step.Version); !ok {
+		r.asked = r.e.Clock.Now() // the time to read back runs from here: nothing was sent
 		return event
 	}
 	r.attempts++

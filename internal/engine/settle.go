@@ -186,6 +186,9 @@ func (r *run) finish(ctx context.Context, step commit.Step) (Outcome, error) {
 	case commit.Unknown:
 		return out, r.unknown(step.Version)
 	}
+	if r.err == nil && r.cause != nil {
+		r.err = fmt.Errorf("commit %d was not sent, and what is there cannot be read: %w", step.Version, r.cause)
+	}
 	if r.err == nil {
 		r.err = fmt.Errorf("commit %d: the machine and the engine disagree at %s", step.Version, step)
 	}
