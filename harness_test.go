@@ -14,6 +14,7 @@ import (
 	"github.com/idemtable/idem/delta"
 	"github.com/idemtable/idem/delta/store"
 	"github.com/idemtable/idem/delta/store/storetest"
+	"github.com/idemtable/idem/internal/logcheck"
 )
 
 // orders is the table of most tests: partitioned by day, keyed by id, ordered by seq.
@@ -107,6 +108,9 @@ func checkLog(t *testing.T, st store.Store) {
 	if t.Failed() {
 		return
 	}
+	found, err := logcheck.Check(context.WithoutCancel(t.Context()), st)
+	require.NoError(t, err)
+	require.Empty(t, found.Findings, "the log checker finds no broken rule")
 }
 
 // other opens the table as another process would, without faults.
