@@ -341,3 +341,28 @@ func TestBody(t *testing.T) {
 	require.Equal(t, "SnapshotIsolation", compaction.Body(1, false)[0].CommitInfo.IsolationLevel)
 	require.Equal(t, []string{"new"}, compaction.Files())
 }
+
+// A commit that only rearranges rows need not be ordered after files that were added; one that also
+// records a tag is looked at like any other.
+func TestRearranging(t *testing.T) {
+	in := *intents()["compaction"]
+	in.Reads.Touches = inPartition("1")
+	added := &commit.Winner{Version: 5, Actions: winners()["append, same part"]}
+	require.Equal(t, commit.Compatible, commit.Check(&in, base(), added).Kind)
+	in.Tag = &commit.Tag{AppID: "app", Version: 1}
+	require.Equal(t, commit.RuleAdded, commit.Check(&in, base(), added).Rule)
+}
+
+// Records beside the tag's own: its companions in our name space go with it, others were read.
+func TestRecordsOfOthers(t *testing.T) {
+	in := *intents()["tagged"]
+	record := func(app string) delta.Action { return delta.Action{Txn: &delta.Txn{AppID: app, Version: 1}} }
+	for app, rule := range map[string]commit.Rule{
+		"app": commit.RuleNone, "idem/v1/rows/app": commit.RuleNone, "idem/v1/undone/app": commit.RuleNone,
+		"idem/v1/undone/other": commit.RuleTag, "other": commit.RuleTag,
+	} {
+		in.Actions = []delta.Action{record(app)}
+		v := commit.Check(&in, base(), &commit.Winner{Version: 5, Actions: []delta.Action{record(app)}})
+		require.Equal(t, rule, v.Rule, app)
+	}
+}

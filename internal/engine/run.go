@@ -29,7 +29,7 @@ type run struct {
 	began           time.Time     // when there first was something to propose
 	planning        time.Duration // spent in planners since
 	asked           time.Time     // when the proposal was answered
-	refreshed       int           // how often the snapshot was outdated before anything was sent
+	behind          int           // how often the snapshot turned out to be old
 
 	tag   commit.TagAnswer
 	err   error // why the call failed
@@ -110,13 +110,10 @@ func (r *run) plan(ctx context.Context, refresh bool) (commit.Event, int64) {
 	return r.accept(ctx, in)
 }
 
-// refresh loads what is newest. Another table at the same place is not ours to write to. From the
-// second time on it waits first, so that a store that contradicts itself does not keep us spinning.
+// refresh loads what is newest. Another table at the same place is not ours to write to.
 func (r *run) refresh(ctx context.Context) error {
-	if r.refreshed++; r.refreshed > 1 {
-		if err := r.pause(ctx); err != nil {
-			return err
-		}
+	if err := r.outdated(ctx); err != nil {
+		return err
 	}
 	snap, err := r.e.Log.Refresh(ctx, r.snap)
 	if errors.Is(err, delta.ErrNotTable) && r.snap == nil {
@@ -130,6 +127,15 @@ func (r *run) refresh(ctx context.Context) error {
 			snap.Metadata().ID, r.snap.Metadata().ID, ErrConflict)
 	}
 	r.snap = snap
+	return nil
+}
+
+// outdated waits from the second time on, so that a store that contradicts itself does not keep us
+// spinning.
+func (r *run) outdated(ctx context.Context) error {
+	if r.behind++; r.behind > 1 {
+		return r.pause(ctx)
+	}
 	return nil
 }
 
@@ -249,6 +255,9 @@ func (r *run) prepare(ctx context.Context, version int64) (event commit.Event, o
 			return r.refuse(err), false
 		}
 		if tail.Last >= version || version > 0 && !tail.Whole {
+			if err := r.outdated(ctx); err != nil {
+				return r.refuse(err), false
+			}
 			return commit.EventBehind, false
 		}
 	}
