@@ -72,7 +72,7 @@ func newTable(s store.Store, o Options) (*Table, error) {
 		Log: t.log, Store: s, Clock: o.Clock, Rand: o.Random, Logger: o.Logger,
 		CommitBudget: o.CommitBudget, ReadBackTimeout: o.ReadBackTimeout,
 	}
-	t.env = newEnv(s, t.log, o)
+	t.env = newEnv(t.log.Store(), t.log, o)
 	return t, nil
 }
 
@@ -196,7 +196,7 @@ func (t *Table) Scan(ctx context.Context, r Scan) iter.Seq2[arrow.RecordBatch, e
 			yield(nil, t.fail("Scan", err))
 			return
 		}
-		src := scan.Table{Store: t.store, Snapshot: snap, Stats: t.log, Allocator: t.opts.Allocator, Parallelism: t.opts.Parallelism}
+		src := scan.Table{Store: t.log.Store(), Snapshot: snap, Stats: t.log, Allocator: t.opts.Allocator, Parallelism: t.opts.Parallelism}
 		for batch, err := range scan.Rows(ctx, src, scan.Request{Columns: r.Columns, Where: where}) {
 			if !yield(batch, t.failIf("Scan", err)) || err != nil {
 				return
