@@ -1,0 +1,19 @@
+// Package sim runs whole jobs of several writers against one store, in one goroutine, in virtual
+// time, with faults, and checks what the writers were told against what is in the log.
+//
+// A seed decides everything: the table, the jobs, who goes on at every store operation, what goes
+// wrong. The same seed gives the same history, line by line. It never uses a disk, a network, the
+// machine's clock or its random numbers.
+//
+// One history, [Run]:
+//
+//  1. Writers run their jobs as coroutines. Each yields before every store operation, and sleeps in
+//     virtual time. Answers are lost, effects come late, calls are sent twice, lists are stale,
+//     processes crash and are started again with the same input.
+//  2. Every claim that a call made is checked against the log before anything else is run, and
+//     again once all that was on its way has landed.
+//  3. Every commit is replayed, in the order of versions, on a model that is a Go map. Each version
+//     of the table must hold the model's rows.
+//  4. The jobs that did not end are run to their end over a quiet store, twice, and the table must
+//     equal one run of each.
+package sim
