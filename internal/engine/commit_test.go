@@ -368,6 +368,29 @@ func TestLongPlansAreProposed(t *testing.T) {
 	require.Equal(t, 2, out.Plans)
 }
 
+// What another writer committed while a plan was made for long is read back with the whole time for
+// that, though the last proposal was answered long ago.
+func TestLongPlansAreOvertaken(t *testing.T) {
+	w := newWorld(t)
+	p := w.process()
+	p.CommitBudget = time.Hour // a budget that would let it plan once more
+	w.foreign(add("c"))
+	slow := rewrites(1)
+	plain := slow.make
+	slow.make = func(snap *delta.Snapshot, n int) (*commit.Intent, error) {
+		if n == 2 {
+			w.clock.now = w.clock.now.Add(2 * logio.FreshFor)
+			w.foreign(add("d"))
+		}
+		return plain(snap, n)
+	}
+	out, err := p.commit(t.Context(), slow)
+	require.NoError(t, err)
+	require.Equal(t, engine.Committed, out.Kind)
+	require.Equal(t, 3, out.Plans)
+	requireTruth(t, w, p, txnID(1), out, err)
+}
+
 func TestPlannerErrorsPassThrough(t *testing.T) {
 	w := newWorld(t)
 	p := w.process()
