@@ -79,16 +79,21 @@ func (w *world) finishJob(wr *writer, j *job) {
 	w.fail("job %d (%s) does not end over a quiet store", j.n, j.kind)
 }
 
-// finishAppends puts a commit of its own behind all others, so that every unknown append has an
-// answer, asks for the answers, and appends what is missing.
+// finishAppends appends what is missing, once it is known what became of appends whose outcome was
+// unknown: a commit behind all others gives each an answer.
 func (w *world) finishAppends(wr *writer, l *ledger) {
-	barrier := w.plan.newJob(appendTxn)
-	barrier.tag = idem.Txn{AppID: "app-end", Version: 1}
-	w.finishJob(wr, barrier)
+	var open []*call
 	for _, c := range w.calls {
-		if c.job.kind != appendRows || !c.unknown() || c.crashed {
-			continue
+		if c.job.kind == appendRows && c.unknown() && !c.crashed {
+			open = append(open, c)
 		}
+	}
+	if len(open) > 0 {
+		barrier := w.plan.newJob(appendTxn)
+		barrier.tag = idem.Txn{AppID: "app-end", Version: 1}
+		w.finishJob(wr, barrier)
+	}
+	for _, c := range open {
 		wr.resolve(c)
 		if c.resolved == nil {
 			w.fail("call %d cannot be resolved though the log has gone on", c.n)

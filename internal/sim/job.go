@@ -76,7 +76,7 @@ func (j *job) do(ctx context.Context, wr *writer) (*idem.Result, error) {
 	case replaceSlice:
 		return t.ReplaceWhere(ctx, rows, idem.ReplaceWhere{Where: j.where.text, Args: j.where.args, AllowEmpty: true, Txn: j.tag})
 	case mergeRows:
-		return t.Merge(ctx, rows, idem.Merge{On: []string{"id"}, Newer: []string{"seq"}, Txn: j.tag})
+		return t.Merge(ctx, rows, idem.Merge{On: []string{"id"}, Newer: []string{"seq"}, DeleteWhen: "v < 0", Txn: j.tag})
 	case deleteSlice:
 		return t.Delete(ctx, idem.Delete{Where: j.where.text, Args: j.where.args, Txn: j.tag})
 	}
@@ -91,7 +91,7 @@ func (j *job) apply(m *tabletest.Model) {
 	case replaceSlice:
 		m.Replace(j.where.in, j.rows...)
 	case mergeRows:
-		m.Merge(j.rows...)
+		m.Merge(negative, j.rows...)
 	case deleteSlice:
 		m.Delete(j.where.in)
 	}
@@ -99,6 +99,9 @@ func (j *job) apply(m *tabletest.Model) {
 		m.Tags[j.tag.AppID] = j.tag.Version
 	}
 }
+
+// negative rows delete their match in a merge.
+func negative(r tabletest.Row) bool { return !r.NullV && r.V < 0 }
 
 // A table has a few slices. The rows of slice s have the day "s<s>" and ids from 1000·s on: those
 // below 500 are written by replaces and merges, those from 500 on by appends, each id once, so that
@@ -153,6 +156,7 @@ func (m *maker) job(own int, app string, version int64) *job {
 	}
 	if j.kind == appendTxn || j.kind != appendRows && m.dice.IntN(4) == 0 {
 		j.tag = tag
+		j.tag.VerifyPayload = m.dice.IntN(4) == 0
 	}
 	return j
 }
@@ -190,12 +194,15 @@ func (m *maker) replace(j *job, at int) {
 	}
 }
 
-// merges brings changes to any slices, at times several of one key.
+// merges brings changes to any slices, at times several of one key, some of them deletions.
 func (m *maker) merges(j *job) []tabletest.Row {
 	var rows []tabletest.Row
 	seqs := map[int64]map[int64]bool{}
 	for range 1 + m.dice.IntN(5) {
 		r := m.row(j, m.dice.IntN(days), m.dice.Int64N(4))
+		if !r.NullV && m.dice.IntN(5) == 0 {
+			r.V = -r.V
+		}
 		if seqs[r.ID] == nil {
 			seqs[r.ID] = map[int64]bool{}
 		}

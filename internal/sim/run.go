@@ -79,16 +79,14 @@ func (w *world) setUp() {
 		}
 		w.writers = nil
 	}
-	var first []*job
 	for i := range w.plan.writers {
-		jobs := m.series(i + 1)
-		if i == 0 {
-			first = jobs
-		} else if i == 1 && w.plan.twins {
-			jobs = twinOf(first)
+		jobs := []*job(nil)
+		if i == 1 && w.plan.twins {
+			jobs = twinOf(w.writers[0].jobs)
+		} else {
+			jobs = m.series(i + 1)
 		}
-		wr := w.newWriter(fmt.Sprintf("w%d", i+1), jobs)
-		w.writers = append(w.writers, wr)
+		w.writers = append(w.writers, w.newWriter(fmt.Sprintf("w%d", i+1), jobs))
 	}
 	for _, j := range w.plan.jobs {
 		w.log("", "%s", j)

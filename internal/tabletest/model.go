@@ -40,8 +40,12 @@ func (m *Model) Replace(in func(Row) bool, rows ...Row) {
 }
 
 // Merge updates the rows whose ID is among rows and that are older by Seq, and adds the others. Of
-// rows with one ID the one with the greatest Seq counts.
-func (m *Model) Merge(rows ...Row) {
+// rows with one ID the one with the greatest Seq counts. A row for which deletes is true removes
+// what it would update and is never added; nil deletes nothing.
+func (m *Model) Merge(deletes func(Row) bool, rows ...Row) {
+	if deletes == nil {
+		deletes = func(Row) bool { return false }
+	}
 	newest := map[int64]Row{}
 	for _, r := range rows {
 		if have, ok := newest[r.ID]; !ok || r.Seq > have.Seq {
@@ -57,11 +61,13 @@ func (m *Model) Merge(rows ...Row) {
 		matched[r.ID] = true
 		if to.Seq > r.Seq {
 			delete(m.Rows, r)
-			m.Rows[to] += n
+			if !deletes(to) {
+				m.Rows[to] += n
+			}
 		}
 	}
 	for id, r := range newest {
-		if !matched[id] {
+		if !matched[id] && !deletes(r) {
 			m.Append(r)
 		}
 	}

@@ -189,10 +189,10 @@ func story(t *testing.T, seed uint64, partitioned bool) (*tabletest.Fixture, *ta
 	m.Append(a...)
 	f.Check(t, m.Rows)
 
-	b := []tabletest.Row{row("d1", 2, 2), row("d3", 4, 1), row("d1", 1, 0)}
-	_, err = f.Table.Merge(f.Context, tabletest.Once(memory.DefaultAllocator, 0, b...), idem.Merge{On: []string{"id"}, Newer: []string{"seq"}})
+	b := []tabletest.Row{row("d1", 2, 2), row("d3", 4, 1), row("d1", 1, 0), row("d2", 3, 0), {Day: "d9", ID: 5, Seq: 1, V: -1}}
+	_, err = f.Table.Merge(f.Context, tabletest.Once(memory.DefaultAllocator, 0, b...), idem.Merge{On: []string{"id"}, Newer: []string{"seq"}, DeleteWhen: "v < 0"})
 	require.NoError(t, err)
-	m.Merge(b...)
+	m.Merge(func(r tabletest.Row) bool { return !r.NullV && r.V < 0 }, b...)
 	f.Check(t, m.Rows)
 
 	c := []tabletest.Row{row("d1", 9, 1)}
