@@ -205,6 +205,9 @@ func TestWhatIsBrokenIsFoundOut(t *testing.T) {
 		{"the next version is tried while one is vacant", func() sim.Hooks { return loop(naive{errorIsTaken: true}) }, 60, "is vacant"},
 		{"an error is reported as a no", func() sim.Hooks { return loop(naive{errorIsFinal: true}) }, 60, "its work is version"},
 		{"the tag is never looked at", func() sim.Hooks { return loop(naive{skipsTags: true}) }, 60, "is recorded"},
+		{"appends of others are not looked at", func() sim.Hooks { // right for WriteSerializable, and not for the order of versions
+			return sim.Hooks{Options: func(o *idem.Options) { o.Isolation = idem.WriteSerializable }}
+		}, 60, "the rows are not the model's"},
 		{"rows are written twice", func() sim.Hooks { return loop(naive{twoFiles: true}) }, 20, "the rows are not the model's"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -15,6 +15,9 @@ type Hooks struct {
 	// Store wraps the store that all writers share.
 	Store func(store.Store) store.Store
 
+	// Options changes the options of every process.
+	Options func(*idem.Options)
+
 	// Append does the appends, on the store as the process sees it. A plain append has no tag.
 	Append func(ctx context.Context, s store.Store, t *idem.Table, rows []tabletest.Row, tag idem.Txn) (*idem.Result, error)
 }

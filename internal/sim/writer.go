@@ -137,6 +137,9 @@ func (wr *writer) options() idem.Options {
 	seed := wr.w.dice.Uint64()
 	o := tabletest.Options(seed, clock{wr})
 	o.CommitBudget = wr.w.plan.budget
+	if f := wr.w.hooks.Options; f != nil {
+		f(&o)
+	}
 	return o
 }
 
