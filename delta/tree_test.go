@@ -32,7 +32,8 @@ func TestTreeEqualsMap(t *testing.T) {
 		tr := newTree(pairs)
 		for i := range rapid.IntRange(0, 60).Draw(t, "steps") {
 			old, n := slices.Collect(tr.values()), tr.n
-			k, next := key.Draw(t, "key"), tr
+			k := key.Draw(t, "key")
+			var next tree[int]
 			if rapid.Bool().Draw(t, "put") {
 				next = tr.with(k, -i)
 				model[k] = -i

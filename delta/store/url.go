@@ -46,7 +46,7 @@ func filePath(rawURL string) (string, error) {
 	case u.RawQuery != "" || u.ForceQuery || u.Fragment != "" || strings.Contains(rawURL, "#"):
 		return "", fmt.Errorf("write ? as %%3F and # as %%23 in a file URL")
 	case !strings.HasPrefix(u.Path, "/"):
-		return "", fmt.Errorf("a file URL is absolute; give a relative path without file:")
+		return "", fmt.Errorf("a file URL is absolute; give a relative path without the scheme")
 	case strings.IndexByte(u.Path, 0) >= 0:
 		return "", fmt.Errorf("the path holds a NUL")
 	}

@@ -109,7 +109,6 @@ type footerReader struct {
 	encrypted bool
 	foreign   bool // a column chunk is in another file
 	bare      bool // a column chunk has no metadata
-	missing   bool // a row group without columns or rows
 }
 
 // parseFooter reads a footer; the data of the file end at end.

@@ -68,7 +68,8 @@ func newLeafReader(src Source, col *node, c chunk, budget, window int) (*leafRea
 	l := &leafReader{col: col, pages: p, budget: budget, vals: newLeafValues(col)}
 	// The constructor is marked as not for use outside of the library, because its caller must keep the pages' bytes
 	// alive while values alias them. leafValues copies them before it asks for the next page.
-	l.in = file.NewColumnReader(descr, p, memory.DefaultAllocator, nil) //nolint:staticcheck // see above
+	//lint:ignore SA1019 see above
+	l.in = file.NewColumnReader(descr, p, memory.DefaultAllocator, nil)
 	return l, nil
 }
 

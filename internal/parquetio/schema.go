@@ -57,7 +57,6 @@ type node struct {
 
 func (n *node) isLeaf() bool   { return n.leaf >= 0 }
 func (n *node) repeated() bool { return n.rep == parquet.Repetitions.Repeated }
-func (n *node) optional() bool { return n.rep == parquet.Repetitions.Optional }
 
 // path is the node's name with those of the groups around it.
 func (n *node) path() string {

@@ -189,12 +189,3 @@ func (r *thriftReader) advance(n int) {
 	}
 	r.pos += n
 }
-
-// want skips the value and is false if the field's type is not typ.
-func (r *thriftReader) want(got, typ byte) bool {
-	if got == typ {
-		return true
-	}
-	r.skip(got)
-	return false
-}

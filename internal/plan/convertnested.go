@@ -256,7 +256,7 @@ func toMap(from arrow.DataType, to *arrow.MapType, path string) (conversion, err
 	if !ok {
 		return nil, nil
 	}
-	pairs, err := planStruct(f.ValueType(), to.ValueType(), []int{0, 1}, path)
+	pairs, err := planStruct(f.Elem().(*arrow.StructType), to.Elem().(*arrow.StructType), []int{0, 1}, path)
 	if err != nil {
 		return nil, err
 	}

@@ -2,7 +2,6 @@ package plan
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"iter"
 
@@ -164,6 +163,3 @@ func numRecords(stats string) (int64, bool) {
 	}
 	return *st.NumRecords, true
 }
-
-// errStop ends an iteration early without being an error.
-var errStop = errors.New("stop")

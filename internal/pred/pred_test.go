@@ -22,7 +22,7 @@ import (
 func rowsOf(t *testing.T, dt arrow.DataType, json string) arrow.RecordBatch {
 	t.Helper()
 	schema := arrow.NewSchema([]arrow.Field{{Name: "c", Type: dt, Nullable: true}}, nil)
-	arr, _, err := array.FromJSON(memory.DefaultAllocator, dt, strings.NewReader(json), array.WithUseNumber())
+	arr, _, err := array.FromJSON(memory.DefaultAllocator, dt, strings.NewReader(json))
 	require.NoError(t, err)
 	return array.NewRecordBatch(schema, []arrow.Array{arr}, int64(arr.Len()))
 }
