@@ -34,6 +34,7 @@ type scenario struct {
 	rate        float64       // of faults at an operation
 	cancels     float64       // of ends of the caller's context
 	jumps       float64       // of fifteen minutes that pass at once
+	outages     float64       // of a network that breaks in the put of a commit, and stays broken
 	budget      time.Duration // of one commit
 	create      *job
 	jobs        []*job
@@ -51,6 +52,7 @@ func newScenario(dice *rand.Rand) *scenario {
 		rate:        []float64{0, 0.01, 0.03, 0.08}[dice.IntN(4)],
 		cancels:     []float64{0, 0, 0.004}[dice.IntN(3)],
 		jumps:       []float64{0, 0, 0, 0.005}[dice.IntN(4)],
+		outages:     []float64{0, 0, 0.1}[dice.IntN(3)],
 		budget:      []time.Duration{0, 20 * time.Second}[dice.IntN(2)],
 		may:         map[storetest.Op][]storetest.Kind{},
 	}
@@ -66,8 +68,8 @@ func newScenario(dice *rand.Rand) *scenario {
 }
 
 func (s *scenario) String() string {
-	return fmt.Sprintf("%d writers, partitioned=%t race=%t twins=%t priorities=%t checkpoint every %d, faults %g, cancels %g, jumps %g, budget %s",
-		s.writers, s.partitioned, s.race, s.twins, s.byPriority, s.interval, s.rate, s.cancels, s.jumps, s.budget)
+	return fmt.Sprintf("%d writers, partitioned=%t race=%t twins=%t priorities=%t checkpoint every %d, faults %g, cancels %g, jumps %g, outages %g, budget %s",
+		s.writers, s.partitioned, s.race, s.twins, s.byPriority, s.interval, s.rate, s.cancels, s.jumps, s.outages, s.budget)
 }
 
 func (s *scenario) scheduler(dice *rand.Rand, writers int) picker {
@@ -89,7 +91,7 @@ func (s *scenario) definition() idem.Definition {
 func (s *scenario) fault(dice *rand.Rand, c storetest.Call) storetest.Fault {
 	p := s.rate
 	switch {
-	case c.Op == storetest.OpPutIfAbsent && logFile(c.Key).Kind == delta.Commit:
+	case isCommitPut(c):
 		p *= 6
 	case c.Op == storetest.OpList:
 		p *= 4
@@ -103,6 +105,17 @@ func (s *scenario) fault(dice *rand.Rand, c storetest.Call) storetest.Fault {
 		f.K = 1 << 30 // it lands when the scheduler says so
 	}
 	return f
+}
+
+func isCommitPut(c storetest.Call) bool {
+	return c.Op == storetest.OpPutIfAbsent && logFile(c.Key).Kind == delta.Commit
+}
+
+// outage says how long a network stays broken that breaks now, and what becomes of the put in which
+// it does.
+func (s *scenario) outage(dice *rand.Rand) (time.Duration, storetest.Fault) {
+	kinds := []storetest.Kind{storetest.Timeout, storetest.LostAnswer, storetest.LateEffect}
+	return time.Duration(dice.Int64N(int64(4 * time.Minute))), storetest.Fault{Kind: kinds[dice.IntN(len(kinds))], K: 1 << 30}
 }
 
 // newJob makes a job that the scenario knows.

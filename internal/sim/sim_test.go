@@ -100,7 +100,7 @@ func TestHistories(t *testing.T) {
 	if *runsFlag < 2000 {
 		return
 	}
-	for _, k := range append(sim.Kinds(), "cancel", "time-jump") {
+	for _, k := range append(sim.Kinds(), "cancel", "time-jump", "outage") {
 		require.GreaterOrEqual(t, s.faults[string(k)], 100, "the fault %s is hardly met", k)
 	}
 	for _, o := range []string{"committed", "already applied", "superseded", "unchanged", "unknown outcome", "crashed", "canceled", "store error"} {

@@ -47,7 +47,7 @@ func (wr *writer) before(c storetest.Call) storetest.Fault {
 		w.faults["cancel"]++
 		w.log(wr.name, "the context ends")
 	}
-	wr.hit = w.plan.fault(w.dice, c)
+	wr.hit = wr.fate(c)
 	if wr.hit.Kind == storetest.None {
 		return wr.hit
 	}
@@ -59,6 +59,22 @@ func (wr *writer) before(c storetest.Call) storetest.Fault {
 		wr.call.suffer(wr.hit.Kind)
 	}
 	return wr.hit
+}
+
+// fate says what goes wrong with an operation.
+func (wr *writer) fate(c storetest.Call) storetest.Fault {
+	w := wr.w
+	if w.now.Before(wr.cutOff) && c.Op != storetest.OpAbort {
+		return storetest.Fault{Kind: storetest.Timeout}
+	}
+	if w.plan.outages > 0 && isCommitPut(c) && w.chance(w.plan.outages) {
+		d, f := w.plan.outage(w.dice)
+		wr.cutOff = w.now.Add(d)
+		w.faults["outage"]++
+		w.log(wr.name, "is cut off for %s", d)
+		return f
+	}
+	return w.plan.fault(w.dice, c)
 }
 
 // after is what follows each operation.

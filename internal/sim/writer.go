@@ -26,7 +26,8 @@ type writer struct {
 	yield  func(struct{}) bool
 	wake   time.Time
 	ended  bool
-	late   int // effects that may be on their way
+	late   int       // effects that may be on their way
+	cutOff time.Time // no operation gets through before
 
 	lives  int
 	table  *idem.Table // of this life
