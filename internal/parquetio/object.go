@@ -113,7 +113,10 @@ func (o *object) explain(err error) error {
 	case errors.Is(err, store.ErrNotExist):
 		return fmt.Errorf("%w: %s is in the log and not in the store: %w", delta.ErrCorrupt, o.key, err)
 	case errors.Is(err, io.ErrUnexpectedEOF):
-		return fmt.Errorf("%w: %s is shorter than the %d bytes that the log says: %w", delta.ErrCorrupt, o.key, o.size, err)
+		// The object is short, or the connection broke.
+		if info, headErr := o.st.Head(o.ctx, o.key); headErr == nil && info.Size != o.size {
+			return o.wrongSize(info.Size)
+		}
 	}
 	return fmt.Errorf("read %s: %w", o.key, err)
 }

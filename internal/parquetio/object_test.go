@@ -163,3 +163,13 @@ func TestReadingStopsWithItsContext(t *testing.T) {
 	}
 	require.Equal(t, 2, n)
 }
+
+func TestABrokenConnectionIsNotACorruptFile(t *testing.T) {
+	data, _ := wide(t)
+	for _, size := range []int{len(data), 1000} { // read by ranges, and whole
+		s := &shelf{objects: map[string][]byte{"f": data[:size]}, fail: fmt.Errorf("half of the answer: %w", io.ErrUnexpectedEOF)}
+		_, err := parquetio.Object(t.Context(), s, "f", int64(size)).ReadAt(make([]byte, 8), 0)
+		require.ErrorIs(t, err, io.ErrUnexpectedEOF)
+		require.NotErrorIs(t, err, delta.ErrCorrupt, "the object has the size that the log says")
+	}
+}
