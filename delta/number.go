@@ -98,14 +98,14 @@ func formatDecimal(n decimal128.Num, scale int) string {
 	return sign + digits[:point] + "." + digits[point:]
 }
 
-// parseFloat reads a decimal number, NaN or ±Infinity.
+// parseFloat reads a decimal number, or NaN or an infinity by the names that Spark's cast takes; delta-rs writes inf.
 func parseFloat(text string, bits int) (float64, bool) {
-	switch text {
-	case "NaN":
+	switch strings.ToLower(text) {
+	case "nan":
 		return math.NaN(), true
-	case "Infinity", "+Infinity":
+	case "inf", "+inf", "infinity", "+infinity":
 		return math.Inf(1), true
-	case "-Infinity":
+	case "-inf", "-infinity":
 		return math.Inf(-1), true
 	}
 	if text == "" || strings.Trim(text, "+-.0123456789eE") != "" {

@@ -60,6 +60,8 @@ func TestPartitionValues(t *testing.T) {
 		{delta.Float, "1e20", scalar.NewFloat32Scalar(1e20), "1.0E20"},
 		{delta.Double, "5", scalar.NewFloat64Scalar(5), "5.0"},
 		{delta.Double, "-Infinity", scalar.NewFloat64Scalar(math.Inf(-1)), "-"},
+		{delta.Float, "inf", scalar.NewFloat32Scalar(float32(math.Inf(1))), "Infinity"}, // as delta-rs writes it
+		{delta.Double, "-INF", scalar.NewFloat64Scalar(math.Inf(-1)), "-Infinity"},
 		{delta.Double, "1.0E-5", scalar.NewFloat64Scalar(1e-5), "-"},
 		{delta.Double, "-0.0", scalar.NewFloat64Scalar(math.Copysign(0, -1)), "-"},
 		{dec, "12.3", decimalOf(t, dec, 1230), "12.30"},
@@ -123,7 +125,7 @@ func TestPartitionValueRefused(t *testing.T) {
 	for typ, texts := range map[delta.Type][]string{
 		delta.Long:                            {"abc", "1.0", "9223372036854775808", "1_000", "0x1", " 1"},
 		delta.Byte:                            {"128"},
-		delta.Float:                           {"1e39", "inf", "nan", "0x1p3", "1_0"},
+		delta.Float:                           {"1e39", "infi", "-nan", "0x1p3", "1_0"},
 		delta.Boolean:                         {"1", "yes"},
 		delta.Decimal{Precision: 4, Scale: 2}: {"123.45", "1.234", "1e", "-", ".", "1e99999", "NaN", strings.Repeat("0", 600)},
 		delta.Date:                            {"2023-02-29", "2024-13-01", "24-01-01", "2024-01-01 00:00:00", "2024-01", "2024-01-00"},
