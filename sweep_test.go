@@ -197,6 +197,22 @@ func TestLostAnswerOfACommitIsCommitted(t *testing.T) {
 	}
 }
 
+func TestADataFileThatWasSentTwiceIsOurs(t *testing.T) {
+	for _, v := range verbs {
+		if v.name == "Delete" {
+			continue
+		}
+		mem, st, table := swept(t)
+		st.Reset(storetest.Rule{Op: storetest.OpClose, Fault: storetest.Fault{Kind: storetest.Duplicate}})
+		res, err := v.run(t.Context(), table)
+		require.NoError(t, err, v.name)
+		require.Equal(t, idem.Committed, res.Outcome)
+		require.Positive(t, st.Hits()[storetest.Duplicate])
+		require.ElementsMatch(t, v.want, scanned(t, opened(t, mem)))
+		checkLog(t, mem)
+	}
+}
+
 func TestUnknownOutcomeIsResolved(t *testing.T) {
 	plain := func(t *testing.T, table *idem.Table) error {
 		_, err := table.Append(t.Context(), rowsOf(order{"d9", 9, 9, "i"}), idem.Append{Reason: "test"})

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -120,7 +121,7 @@ func (f *FileSet) closeFile(d *dataFile) error {
 		return fmt.Errorf("write %s: %w", d.key, err)
 	}
 	d.closing = true
-	if err := d.out.w.Close(); err != nil {
+	if err := d.out.w.Close(); err != nil && !f.ours(d, err) {
 		return fmt.Errorf("write %s: %w", d.key, err)
 	}
 	d.add = &delta.Add{
@@ -135,6 +136,16 @@ func (f *FileSet) closeFile(d *dataFile) error {
 	d.part.open = nil
 	d.writer, d.stats = nil, nil
 	return nil
+}
+
+// ours says whether a file that exists already is the one being closed: a layer in between sent it
+// twice. Nobody else uses its name, which holds a random id.
+func (f *FileSet) ours(d *dataFile, err error) bool {
+	if !errors.Is(err, store.ErrExist) {
+		return false
+	}
+	info, err := f.env.Store.Head(f.ctx, d.key)
+	return err == nil && info.Size == d.out.n
 }
 
 // abort drops the file and says whether it may be visible all the same.
