@@ -7,7 +7,7 @@ YYYY-MM-DDTHH:MM:SS.ffffffZ, timestamp_ntz without the Z, binary as base64:…, 
 array of [key, value] in the order of its keys. Conditions are text that all three read. IDEM_INTEROP_JARS is the directory of
 Delta's jars.
 """
-import base64, datetime, glob, json, math, os, struct, sys, time, traceback
+import base64, ctypes, datetime, glob, json, math, os, sys, time, traceback
 from decimal import Decimal
 
 os.environ["TZ"] = "UTC"
@@ -64,7 +64,7 @@ def encode(x, t):
 
 def shortest(v):
     """The number of fewest digits that is v as a float of 32 bits."""
-    return next(x for x in (float(f"{v:.{digits}g}") for digits in range(1, 18)) if struct.pack("<f", x) == struct.pack("<f", v))
+    return next(x for x in (float(f"{v:.{digits}g}") for digits in range(1, 18)) if ctypes.c_float(x).value == v)
 
 
 def decode(cell, t):
@@ -108,6 +108,9 @@ class Spark:
             "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog", "spark.driver.memory": "4g",
             "spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1", "spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false",
             "spark.sql.shuffle.partitions": "2", "spark.sql.session.timeZone": "UTC", "spark.databricks.delta.snapshotPartitions": "2",
+            # tiny tables: what a query costs is compiling it
+            "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1", "spark.sql.codegen.wholeStage": "false",
+            "spark.sql.codegen.factoryMode": "NO_CODEGEN", "spark.sql.adaptive.enabled": "false",
             "spark.sql.warehouse.dir": os.environ["IDEM_INTEROP_SCRATCH"] + "/warehouse",
         }
         builder = SparkSession.builder.master("local[2]").appName("interop")
