@@ -253,6 +253,54 @@ func TestAReaderThatFailsHalfWayLeavesNothing(t *testing.T) {
 	}
 }
 
+// halfBad is a reader that hands out the batch in which it failed, as Arrow's CSV reader does.
+type halfBad struct{ array.RecordReader }
+
+func (halfBad) Err() error { return errBroken }
+
+func TestABatchInWhichItsReaderFailedIsNotLookedAt(t *testing.T) {
+	mem, table := strict(t)
+	_, err := table.Append(t.Context(), halfBad{rowsOf(order{"d1", 1, -1, "breaks the constraint"})}, idem.Append{Reason: "test"})
+	require.ErrorIs(t, err, errBroken, "the cause, and not what follows from it")
+	require.EqualValues(t, 1, opened(t, mem).Version())
+}
+
+func TestNestedColumnsAreNoKeys(t *testing.T) {
+	nested := arrow.NewSchema([]arrow.Field{
+		{Name: "id", Type: arrow.PrimitiveTypes.Int64, Nullable: true},
+		{Name: "tags", Type: arrow.ListOf(arrow.BinaryTypes.String), Nullable: true},
+	}, nil)
+	table, _, err := idem.CreateStore(t.Context(), store.NewMem(), idem.Definition{Schema: nested}, idem.Options{})
+	require.NoError(t, err)
+	none := func() array.RecordReader { return typed(nested.Fields(), func(*array.RecordBuilder) {}) }
+	for name, run := range map[string]func() error{
+		"Merge.On": func() error {
+			_, err := table.Merge(t.Context(), none(), idem.Merge{On: []string{"tags"}, Unguarded: true})
+			return err
+		},
+		"Merge.Newer": func() error {
+			_, err := table.Merge(t.Context(), none(), idem.Merge{On: []string{"id"}, Newer: []string{"tags"}})
+			return err
+		},
+		"Duplicates": func() error {
+			_, err := table.Duplicates(t.Context(), idem.Duplicates{On: []string{"tags"}})
+			return err
+		},
+		"Fingerprint": func() error {
+			_, err := table.Fingerprint(t.Context(), idem.Fingerprint{Keys: []string{"tags"}})
+			return err
+		},
+		"DedupeRows": func() error {
+			_, _, err := idem.DedupeRows(t.Context(), none(), idem.Dedupe{On: []string{"tags"}})
+			return err
+		},
+	} {
+		err := run()
+		require.ErrorIs(t, err, idem.ErrInput, name)
+		require.ErrorContains(t, err, "tags", name)
+	}
+}
+
 func TestTablesThatAreNone(t *testing.T) {
 	t.Run("missing", func(t *testing.T) {
 		_, err := idem.Open(t.Context(), t.TempDir()+"/nothing", idem.Options{})

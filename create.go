@@ -22,12 +22,15 @@ const opCreate = "Create"
 type Definition struct {
 	_ struct{}
 
-	// Schema is the rows' schema. Arrow types become Delta types: integers, floats, decimals to 38
-	// digits, utf8, binary, boolean, date, timestamps (with a zone: timestamp, an instant; without:
-	// timestamp_ntz), struct, list, map. Nullability is kept.
+	// Schema is the rows' schema. Arrow types become Delta types: signed integers, float32 and
+	// float64, decimals to 38 digits, utf8, binary, boolean, date, timestamps (with a zone:
+	// timestamp, an instant; without: timestamp_ntz), struct, list, map. Delta has no unsigned
+	// integers, float16, time or duration. Nullability is kept. Names must differ by more than case
+	// and hold none of space , ; { } ( ) = tab and newline.
 	Schema *arrow.Schema
 
-	// PartitionBy are partition columns, in order.
+	// PartitionBy are partition columns, in order: not all columns, and no floats or nested ones.
+	// In a partition column '' becomes NULL, and binary values must be UTF-8.
 	PartitionBy []string
 
 	// Properties are the table's properties, e.g. "delta.appendOnly": "true". Unknown names under
@@ -44,7 +47,8 @@ type Definition struct {
 }
 
 // Create makes a table at a URL, or opens the one that is there if it has the same definition: then
-// the result is Unchanged. Another definition is [ErrConflict] that names the difference. Of
+// the result is Unchanged. Another definition (columns, partitioning, the properties given, a name
+// given) is [ErrConflict] that names the difference. Of
 // several creators at once one makes version 0, and all get the table.
 func Create(ctx context.Context, url string, d Definition, o Options) (*Table, *Result, error) {
 	s, err := store.OpenURL(url)
@@ -122,7 +126,11 @@ func (d Definition) metadata() (*definition, error) {
 		conf = map[string]string{}
 	}
 	for name, text := range d.Constraints {
-		conf[constraintProperty+strings.ToLower(name)] = text
+		key := constraintProperty + strings.ToLower(name)
+		if _, twice := conf[key]; twice || name == "" {
+			return nil, fmt.Errorf("%w: Definition.Constraints: the name %q is empty, or given twice but for case", ErrInput, name)
+		}
+		conf[key] = text
 	}
 	m := &delta.Metadata{
 		Name: d.Name, Description: d.Description, Provider: "parquet", FormatOptions: map[string]string{},
@@ -146,7 +154,7 @@ func checkConstraints(p *delta.Protocol, m *delta.Metadata) error {
 		return err
 	}
 	if _, err := plan.NewValidator(snap); err != nil {
-		return fmt.Errorf("%w: %v", ErrInput, err)
+		return fmt.Errorf("%w: a rule of the definition cannot be evaluated: %v", ErrInput, err)
 	}
 	return nil
 }
@@ -188,9 +196,14 @@ func (d *definition) matches(snap *delta.Snapshot) error {
 		return differ("partitioning", d.meta.PartitionColumns, snap.PartitionColumns())
 	}
 	for _, k := range slices.Sorted(maps.Keys(d.meta.Configuration)) {
-		if v, ok := is.Configuration[k]; !ok || v != d.meta.Configuration[k] {
+		if v, ok := is.Configuration[k]; !ok {
+			return differ("property "+k, d.meta.Configuration[k], "not set")
+		} else if v != d.meta.Configuration[k] {
 			return differ("property "+k, d.meta.Configuration[k], v)
 		}
+	}
+	if d.meta.Name != "" && d.meta.Name != is.Name {
+		return differ("the name", d.meta.Name, is.Name)
 	}
 	return nil
 }

@@ -9,8 +9,9 @@ import (
 	"github.com/idemtable/idem/internal/commit"
 )
 
-// One sentinel for each decision that a caller can take. Every error of this package wraps exactly
-// one of them, or the error of the context, or that of the store.
+// One sentinel for each decision that a caller can take. Every error of this package wraps one of
+// them, or the error of the context, of the store, or of the rows' own reader. A call that ends in
+// an error gives no Result.
 var (
 	// ErrConflict: another writer changed what this call relied on. Compute the rows anew and call
 	// again.
@@ -84,9 +85,10 @@ func wrap(op, table string, version int64, attempts int, cause error) error {
 	return &Error{Op: op, Table: table, Version: version, Attempts: attempts, cause: cause}
 }
 
-// SafeToRunAgain says whether calling again with the same arguments cannot double the work. It is
-// false for a nil error, for a plain [Table.Append] whose outcome is unknown, and for errors that
-// calling again cannot mend.
+// SafeToRunAgain says whether a scheduler may call again with the same arguments: that cannot double
+// the work, and may help. It is false for a nil error, for a plain [Table.Append] whose outcome is
+// unknown, and for the sentinels that calling again cannot mend. Of an error of the rows' own reader
+// it says true: whether it passes is the reader's to know.
 func SafeToRunAgain(err error) bool {
 	if err == nil {
 		return false

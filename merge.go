@@ -32,7 +32,8 @@ type Merge struct {
 
 	// Newer are the columns that order versions of one row, most significant first. Of several
 	// source rows with one key the greatest wins, and a row of the table is updated only by a
-	// strictly greater one. NULL in the table is older than anything.
+	// strictly greater one. NULL in the table is older than anything. Any type but nested ones will
+	// do.
 	Newer []string
 
 	// Unguarded is needed when there is no Newer: every matched row that differs is overwritten,
@@ -59,8 +60,8 @@ type Merge struct {
 	Insert []string
 
 	// DeleteWhen is a condition over the source row, e.g. "op = 'd'": such a row deletes its match
-	// if it is newer, and is never inserted. Columns that only it or Newer name need not exist in
-	// the table. A deleted key leaves no memory: an older change that comes later inserts the row
+	// if it is newer, and is never inserted (but as a tombstone with SoftDelete). Columns that only
+	// it or Newer name need not exist in the table. A deleted key leaves no memory: an older change that comes later inserts the row
 	// again, unless SoftDelete keeps it or a Txn orders the batches.
 	DeleteWhen string
 	DeleteArgs []any
@@ -69,8 +70,10 @@ type Merge struct {
 	DeleteCondition expr.Expr
 
 	// SoftDelete names a column of the table that marks deleted rows instead of removing them: a
-	// boolean column becomes true, one of the type of the first Newer column takes its value. The
-	// kept row guards against older changes.
+	// boolean column becomes true, one of the type of the first Newer column takes its value; in a
+	// row that lives it is false, or NULL. The kept row keeps its last values and guards against
+	// older changes. A delete that matches nothing inserts such a row (counted as Inserted), and a
+	// newer row brings it back. The source must not have the column: the merge fills it.
 	SoftDelete string
 
 	Txn  Txn

@@ -7,6 +7,7 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
 	"github.com/stretchr/testify/require"
 
 	"github.com/idemtable/idem"
@@ -266,7 +267,10 @@ func TestMergeUpdatesDuplicatesOfTheTargetWhenAllowed(t *testing.T) {
 
 func TestMergeLargerThanItsMemory(t *testing.T) {
 	mem := store.NewMem()
-	table, _, err := idem.CreateStore(t.Context(), mem, idem.Definition{Schema: orders, PartitionBy: []string{"day"}}, idem.Options{MemoryBytes: 256 << 10, TempDir: t.TempDir()})
+	checked := memory.NewCheckedAllocator(memory.NewGoAllocator())
+	defer checked.AssertSize(t, 0)
+	table, _, err := idem.CreateStore(t.Context(), mem, idem.Definition{Schema: orders, PartitionBy: []string{"day"}},
+		idem.Options{MemoryBytes: 256 << 10, TempDir: t.TempDir(), Allocator: checked})
 	require.NoError(t, err)
 	var first, second []order
 	for i := range int64(20_000) {
@@ -289,6 +293,7 @@ func TestMergeLargerThanItsMemory(t *testing.T) {
 		require.EqualValues(t, 10_000, res.Updated)
 		require.EqualValues(t, 1, res.Inserted)
 		require.EqualValues(t, 10_000, res.Older)
+		require.LessOrEqual(t, res.FilesAdded, 20+res.FilesRemoved, "a file is rewritten once, however many parts the source has")
 	}
 	p, err := table.Fingerprint(t.Context(), idem.Fingerprint{Keys: []string{"id"}, Sums: []string{"seq"}})
 	require.NoError(t, err)
@@ -313,4 +318,23 @@ func TestDedupeRows(t *testing.T) {
 	require.ElementsMatch(t, []string{"b", "c"}, got)
 	_, _, err = idem.DedupeRows(context.Background(), rowsOf(list...), idem.Dedupe{On: []string{"id"}})
 	require.ErrorIs(t, err, idem.ErrInput)
+}
+
+func TestATinyBudgetIsSlowAtMost(t *testing.T) {
+	mem := store.NewMem()
+	table, _, err := idem.CreateStore(t.Context(), mem, idem.Definition{Schema: orders}, idem.Options{MemoryBytes: 1, TempDir: t.TempDir()})
+	require.NoError(t, err)
+	var first, second []order
+	for i := range int64(500) {
+		first, second = append(first, order{"d", i, 1, "a"}), append(second, order{"d", i, 2, "b"})
+	}
+	byID := idem.Merge{On: []string{"id"}, Newer: []string{"seq"}}
+	for _, list := range [][]order{first, second} {
+		_, err = table.Merge(t.Context(), rowsOf(list...), byID)
+		require.NoError(t, err)
+	}
+	p, err := table.Fingerprint(t.Context(), idem.Fingerprint{Keys: []string{"id"}, Sums: []string{"seq"}})
+	require.NoError(t, err)
+	require.Equal(t, "seq=1000", p.Sums[0].String())
+	require.True(t, p.Grain())
 }

@@ -30,8 +30,8 @@ type ReplaceWhere struct {
 	// AllowEmpty lets rows that are none empty the slice.
 	AllowEmpty bool
 
-	// MaxShrink refuses rows that are this fraction fewer than the slice holds (0.5: less than
-	// half as many), the sign of a partial source. 0 is off.
+	// MaxShrink refuses rows that are this fraction, or more, fewer than the slice holds (0.5: half
+	// as many, or less), the sign of a partial source. 0 is off.
 	MaxShrink float64
 
 	// Txn fences and skips: see [Table.AppendWithTxn]. Optional.
@@ -56,7 +56,7 @@ type ReplaceAll struct {
 // that the rows lack becomes NULL and is named in the result.
 //
 // A second call with the same rows changes nothing and makes no version: the result is Unchanged.
-// Rows that implement Rewind(context.Context) error are hashed first and then written only if they
+// Rows that implement [Rewinder] are hashed first and then written only if they
 // differ; others are written, compared, and dropped again when equal. Two calls at once on one
 // slice: one wins, the other compares and redoes its work against the new table, or returns
 // [ErrConflict].

@@ -245,14 +245,16 @@ func (t *Table) History(ctx context.Context) iter.Seq2[Commit, error] {
 
 var errNoRows = fmt.Errorf("%w: the rows are nil", ErrInput)
 
-// rewinder is implemented by rows that can be read again.
-type rewinder interface {
+// Rewinder is implemented by rows that can be read again: after Rewind the reader gives the same
+// rows from the first on. [Table.ReplaceWhere] hashes such rows first and writes them only if they
+// differ from what the slice holds.
+type Rewinder interface {
 	Rewind(ctx context.Context) error
 }
 
 func input(rows array.RecordReader) plan.Input {
 	in := plan.Input{Reader: rows}
-	if r, ok := rows.(rewinder); ok {
+	if r, ok := rows.(Rewinder); ok {
 		in.Rewind = r.Rewind
 	}
 	return in

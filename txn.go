@@ -46,7 +46,7 @@ func (x Txn) validate() error {
 		return fmt.Errorf("%w: Txn.AppID is empty: a tag needs both AppID and Version", ErrInput)
 	case x.Version < 0:
 		return fmt.Errorf("%w: Txn.Version is %d; it is at least 0", ErrInput, x.Version)
-	case strings.HasPrefix(x.AppID, reservedApps):
+	case commit.Reserved(x.AppID):
 		return fmt.Errorf("%w: Txn.AppID %q: names under %q are idem's own", ErrInput, x.AppID, reservedApps)
 	}
 	return nil
@@ -125,7 +125,7 @@ func (t *Table) appendCall(op string, p *plan.Append, txn Txn, note string) *cal
 // to = -1 means that nothing was ever applied. Versions after it will be written again when they
 // come. A tag that stands there already is Unchanged; one that stands lower is [ErrInput].
 func (t *Table) RewindTxn(ctx context.Context, appID string, to int64) (*Result, error) {
-	if appID == "" || to < -1 || strings.HasPrefix(appID, reservedApps) {
+	if appID == "" || to < -1 || commit.Reserved(appID) {
 		return nil, t.fail(opRewindTxn, fmt.Errorf("%w: RewindTxn(%q, %d): the app id is a name outside %q and the version at least -1", ErrInput, appID, to, reservedApps))
 	}
 	return t.write(ctx, &call{op: opRewindTxn, planner: &rewind{appID: appID, to: to}, rewind: &commit.Tag{AppID: appID, Version: to}, report: func(*Result) {}})

@@ -189,6 +189,9 @@ const Cleared = math.MaxInt64
 
 const namespace = "idem/v1/"
 
+// Reserved says whether an app id is of idem's own name space.
+func Reserved(appID string) bool { return strings.HasPrefix(appID, namespace) }
+
 // Body is the whole commit: commitInfo first. now is in milliseconds since the epoch; undone says
 // that the table has an undone record of the tag's app, which writing the tag clears.
 func (in *Intent) Body(now int64, undone bool) []delta.Action {

@@ -33,7 +33,7 @@ func DedupeStream(ctx context.Context, env *Env, schema *delta.Struct, in Input,
 	if err != nil {
 		return nil, nil, err
 	}
-	area := spill.NewArea(env.TempDir, env.memoryBytes()/2)
+	area := env.area()
 	d, err := dedupeAll(ctx, env, area, conform, in, key, order, nulls)
 	if err != nil {
 		area.Close()
@@ -48,6 +48,9 @@ func columnsNamed(schema *arrow.Schema, what string, names []string) ([]int, err
 		c := fieldIndex(schema, n)
 		if c < 0 {
 			return nil, fmt.Errorf("%w: %s names %q, which the rows lack; they have %v", delta.ErrInput, what, n, fieldNames(schema))
+		}
+		if err := comparable(what, schema.Field(c)); err != nil {
+			return nil, err
 		}
 		out = append(out, c)
 	}

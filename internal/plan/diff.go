@@ -11,6 +11,7 @@ import (
 
 	"github.com/idemtable/idem/delta"
 	"github.com/idemtable/idem/delta/scan"
+	"github.com/idemtable/idem/internal/commit"
 	"github.com/idemtable/idem/internal/logio"
 	"github.com/idemtable/idem/internal/rows"
 )
@@ -20,6 +21,9 @@ type Diff struct {
 	Env                   *Env
 	Log                   *logio.Log
 	Before, First, Second *delta.Snapshot
+
+	tags    []string // that the second run wrote, "loader@7"
+	deletes bool     // the second run did nothing but delete
 }
 
 // Explained is what it finds.
@@ -212,6 +216,7 @@ func (p *Diff) collect(ctx context.Context, snap *delta.Snapshot, change bag, si
 // versions says what the second run committed.
 func (p *Diff) versions(ctx context.Context) ([]string, error) {
 	var out []string
+	p.deletes = true
 	for v := p.First.Version() + 1; v <= p.Second.Version(); v++ {
 		actions, _, err := p.Log.ReadCommit(ctx, v)
 		if err != nil {
@@ -226,8 +231,11 @@ func (p *Diff) versions(ctx context.Context) ([]string, error) {
 				adds++
 			case a.Remove != nil:
 				removes++
+			case a.Txn != nil && !commit.Reserved(a.Txn.AppID):
+				p.tags = append(p.tags, commit.Tag{AppID: a.Txn.AppID, Version: a.Txn.Version}.String())
 			}
 		}
+		p.deletes = p.deletes && operation == "DELETE"
 		out = append(out, fmt.Sprintf("version %d: %s, %d files added, %d removed", v, operation, adds, removes))
 	}
 	return out, nil
@@ -246,8 +254,7 @@ func (p *Diff) judge(ctx context.Context, out *Explained, change bag, added, rem
 			copies += min(max(n, 0), max(first[d], 0))
 		}
 		if copies == out.Added {
-			out.Cause = fmt.Sprintf("the job appends without a tag: all %d rows are copies of rows that the first run wrote; "+
-				"use AppendWithTxn, or ReplaceWhere for the slice that the job owns", copies)
+			out.Cause = p.appends(fmt.Sprintf("all %d rows are copies of rows that the first run wrote", copies), "")
 			return nil
 		}
 		sub := Diff{Env: p.Env, Log: p.Log, Before: p.Before, First: p.Before, Second: p.First}
@@ -255,6 +262,11 @@ func (p *Diff) judge(ctx context.Context, out *Explained, change bag, added, rem
 			return err
 		}
 		defer twin.release()
+	}
+	if p.deletes {
+		out.Cause = fmt.Sprintf("a delete that finds more the second time: the second run deleted %d rows that the first run left or wrote; "+
+			"delete by a condition that what the job itself writes does not satisfy", out.Removed)
+		return nil
 	}
 	if out.Removed > out.Added {
 		out.Cause = fmt.Sprintf("a partial source: the second run replaced what the first wrote with %d rows fewer; "+
@@ -271,7 +283,7 @@ func (p *Diff) judge(ctx context.Context, out *Explained, change bag, added, rem
 	if out.Removed > 0 && len(out.Columns) < len(p.Second.Schema().Fields) {
 		out.Changed = min(out.Added, out.Removed)
 	}
-	out.Cause = cause(p.Second.Schema(), out.Columns, out.Removed == 0)
+	out.Cause = p.cause(out.Columns, out.Removed == 0)
 	return nil
 }
 
@@ -293,13 +305,13 @@ func (out *Explained) differing(schema *delta.Struct, a, b *picked) error {
 	return nil
 }
 
-func cause(schema *delta.Struct, columns []string, inserted bool) string {
+func (p *Diff) cause(columns []string, inserted bool) string {
 	if len(columns) == 0 {
 		return "the same values in other rows: a tie without order, so that which row wins depends on chance; name a total order (Merge.Newer, or sort by a unique key)"
 	}
 	var clocks, others []string
 	for _, c := range columns {
-		switch schema.Fields[schema.Index(c)].Type {
+		switch schema := p.Second.Schema(); schema.Fields[schema.Index(c)].Type {
 		case delta.Timestamp, delta.TimestampNTZ, delta.Date:
 			clocks = append(clocks, c)
 		default:
@@ -308,12 +320,20 @@ func cause(schema *delta.Struct, columns []string, inserted bool) string {
 	}
 	switch {
 	case len(others) == 0 && inserted:
-		return fmt.Sprintf("the job appends without a tag: but for a clock value in column %s the rows are copies of rows that the first run wrote; "+
-			"use AppendWithTxn, or ReplaceWhere for the slice that the job owns, and take the logical date of the run", strings.Join(clocks, ", "))
+		return p.appends(fmt.Sprintf("but for a clock value in column %s the rows are copies of rows that the first run wrote", strings.Join(clocks, ", ")),
+			", and take the logical date of the run")
 	case len(others) == 0:
 		return fmt.Sprintf("a clock value in column %s: it is another one in every run; take the logical date of the run, or the time from the row", strings.Join(clocks, ", "))
 	case inserted:
 		return fmt.Sprintf("a generated key: column %s has new values in every run, so no row of the first run is recognised; derive the key from the row", strings.Join(others, ", "))
 	}
 	return fmt.Sprintf("column %s differs from run to run: a generated value, or a tie without order; derive it from the row, and name a total order", strings.Join(columns, ", "))
+}
+
+// appends is the cause when the second run wrote the rows of the first once more.
+func (p *Diff) appends(what, also string) string {
+	if len(p.tags) > 0 {
+		return fmt.Sprintf("another tag in every run: %s, under the tag %s; a tag must be the same on every run over the same rows%s", what, strings.Join(p.tags, ", "), also)
+	}
+	return fmt.Sprintf("the job appends without a tag: %s; use AppendWithTxn, or ReplaceWhere for the slice that the job owns%s", what, also)
 }

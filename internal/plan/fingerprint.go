@@ -213,7 +213,10 @@ func (p *Duplicates) Find(ctx context.Context, snap *delta.Snapshot) (*Found, er
 	if len(p.On) == 0 {
 		return nil, fmt.Errorf("%w: name the key columns", delta.ErrInput)
 	}
-	area := spill.NewArea(p.Env.TempDir, p.Env.memoryBytes()/2)
+	if _, err := columnsNamed(snap.ArrowSchema(), "the key", p.On); err != nil {
+		return nil, err
+	}
+	area := p.Env.area()
 	defer area.Close()
 	out := &Found{}
 	var all *spill.Buffer

@@ -95,7 +95,7 @@ func (p *Merge) begin(ctx context.Context, snap *delta.Snapshot) error {
 		return err
 	}
 	p.shape, p.Missing = shape, shape.missing
-	p.area = spill.NewArea(p.Env.TempDir, p.Env.memoryBytes()/2)
+	p.area = p.Env.area()
 	p.seen = map[string]*touched{}
 	if err := p.take(ctx, snap); err != nil {
 		return err

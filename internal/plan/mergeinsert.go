@@ -92,6 +92,15 @@ func (p *Merge) insertPiece(set *FileSet, check *Validator, s *source, index []i
 	return set.Write(batch)
 }
 
+// kindsOf gives the kinds of rows.
+func (s *source) kindsOf(index []int32) []rowKind {
+	out := make([]rowKind, len(index))
+	for i, r := range index {
+		out[i] = s.kinds[r]
+	}
+	return out
+}
+
 // inserted gives source rows as rows of the table: what an insert does not set is NULL.
 func (p *Merge) inserted(s *source, index []int32) (arrow.RecordBatch, error) {
 	mem := p.Env.Allocator
@@ -106,7 +115,7 @@ func (p *Merge) inserted(s *source, index []int32) (arrow.RecordBatch, error) {
 		sc := slices.Index(p.shape.toTable, c)
 		switch {
 		case c == p.shape.soft:
-			if columns[c], err = p.marks(s, index); err != nil {
+			if columns[c], err = p.marks(s.batch, index, s.kindsOf(index)); err != nil {
 				return nil, err
 			}
 		case sc >= 0 && slices.Contains(p.shape.insert, sc):

@@ -10,12 +10,13 @@ import (
 	"github.com/idemtable/idem/delta"
 	"github.com/idemtable/idem/delta/scan"
 	"github.com/idemtable/idem/internal/rows"
+	"github.com/idemtable/idem/internal/spill"
 )
 
 // change is what happens to one row of a file.
 type change struct {
 	row  int64 // in the file
-	from int32 // row of the source part
+	from int32 // row of the file's news
 	kind rowKind
 }
 
@@ -25,16 +26,13 @@ type touched struct {
 	add  *delta.Add
 	rows int64
 
-	matched [][]int32  // for each part: source rows with a match, once for each match
-	changes [][]change // for each part, by row
-	counts  Counts     // what the changes are
+	matched [][]int32     // for each part: source rows with a match, once for each match
+	changes []change      // by part; sorted by row before they are carried out
+	news    *spill.Buffer // the source rows that change a row, in the order of changes
+	counts  Counts        // what the changes are
 
 	out       []*delta.Add // files with the rows after the changes; written once
 	rewritten bool
-}
-
-func (t *touched) effective() bool {
-	return slices.ContainsFunc(t.changes, func(c []change) bool { return len(c) > 0 })
 }
 
 // probe looks for the source's keys in files that were not looked at yet. Parts are loaded one at a
@@ -46,13 +44,16 @@ func (p *Merge) probe(ctx context.Context, snap *delta.Snapshot, files []*delta.
 			known.add = f
 			continue
 		}
-		t := &touched{add: f, matched: make([][]int32, len(p.sources)), changes: make([][]change, len(p.sources))}
+		t := &touched{add: f, matched: make([][]int32, len(p.sources)), news: p.area.NewBuffer(p.shape.source)}
 		fresh = append(fresh, t)
 	}
 	if len(fresh) == 0 {
 		return nil
 	}
 	for part, s := range p.sources {
+		if s.size == 0 {
+			continue
+		}
 		if err := p.load(s); err != nil {
 			return err
 		}
@@ -100,16 +101,31 @@ func (p *Merge) probeBatch(t *touched, part int, batch arrow.RecordBatch, first 
 	if err != nil {
 		return err
 	}
+	var news []int32
 	for i, from := range found {
 		if from < 0 || (!p.Request.MatchNulls && anyNull(keys, i)) {
 			continue
 		}
 		t.matched[part] = append(t.matched[part], from)
 		if j.applies(&t.counts, int(from), i) {
-			t.changes[part] = append(t.changes[part], change{row: first + int64(i), from: from, kind: s.kinds[from]})
+			t.changes = append(t.changes, change{row: first + int64(i), from: int32(len(t.changes)), kind: s.kinds[from]})
+			news = append(news, from)
 		}
 	}
-	return nil
+	return p.keep(t, s, news)
+}
+
+// keep sets the source rows aside that change rows of a file.
+func (p *Merge) keep(t *touched, s *source, news []int32) error {
+	if len(news) == 0 {
+		return nil
+	}
+	batch, err := rows.Take(p.Env.Allocator, s.batch, news)
+	if err != nil {
+		return err
+	}
+	defer batch.Release()
+	return t.news.Append(batch)
 }
 
 func anyNull(columns []arrow.Array, i int) bool {

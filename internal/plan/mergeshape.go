@@ -104,6 +104,13 @@ func (s *mergeShape) columns(r *MergeRequest) (err error) {
 	if s.newer, err = s.find("Newer", r.Newer); err != nil {
 		return err
 	}
+	for what, columns := range map[string][]int{"Merge.On": s.key, "Merge.Newer": s.newer} {
+		for _, c := range columns {
+			if err := comparable(what, s.source.Field(c)); err != nil {
+				return err
+			}
+		}
+	}
 	for _, c := range s.newer {
 		if s.toTable[c] >= 0 {
 			s.guard = append(s.guard, c)

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"context"
 	"slices"
 
@@ -17,7 +18,7 @@ import (
 func (p *Merge) rewrite(ctx context.Context, snap *delta.Snapshot, files []*delta.Add) ([]*touched, error) {
 	var changed, fresh []*touched
 	for _, f := range files {
-		if t := p.seen[f.Key]; t.effective() {
+		if t := p.seen[f.Key]; len(t.changes) > 0 {
 			changed = append(changed, t)
 			if !t.rewritten {
 				fresh = append(fresh, t)
@@ -30,30 +31,13 @@ func (p *Merge) rewrite(ctx context.Context, snap *delta.Snapshot, files []*delt
 	if err := mutable(snap, "Merge"); err != nil {
 		return nil, err
 	}
-	for part, s := range p.sources {
-		if err := p.load(s); err != nil {
-			return nil, err
-		}
-		err := p.Env.forEach(ctx, len(fresh), func(ctx context.Context, i int) error {
-			return p.rewriteFile(ctx, snap, fresh[i], part)
-		})
-		p.unload(s)
-		if err != nil {
-			return nil, err
-		}
-	}
-	for _, t := range fresh {
-		t.rewritten = true
-	}
-	return changed, nil
+	return changed, p.Env.forEach(ctx, len(fresh), func(ctx context.Context, i int) error {
+		return p.rewriteFile(ctx, snap, fresh[i])
+	})
 }
 
-// rewriteFile writes the rows of a file that a part of the source updates; with the first part also
-// those that no part changes.
-func (p *Merge) rewriteFile(ctx context.Context, snap *delta.Snapshot, t *touched, part int) error {
-	if part > 0 && len(t.changes[part]) == 0 {
-		return nil
-	}
+// rewriteFile writes the rows of a file after their changes.
+func (p *Merge) rewriteFile(ctx context.Context, snap *delta.Snapshot, t *touched) error {
 	set, err := NewFileSet(ctx, p.Env, snap)
 	if err != nil {
 		return err
@@ -62,14 +46,17 @@ func (p *Merge) rewriteFile(ctx context.Context, snap *delta.Snapshot, t *touche
 	if err != nil {
 		return err
 	}
-	w := &rewriter{merge: p, set: set, check: check, source: p.sources[part], todo: t.changes[part]}
-	if part == 0 {
-		w.gone = t.changedRows()
+	news, err := gather(p.Env.Allocator, t.news)
+	if err != nil {
+		return err
 	}
+	defer news.Release()
+	slices.SortFunc(t.changes, func(a, b change) int { return cmp.Compare(a.row, b.row) })
+	w := &rewriter{merge: p, set: set, check: check, news: news, todo: t.changes}
 	first := int64(0)
 	for batch, err := range scan.File(ctx, p.Env.table(snap), t.add, nil) {
 		if err == nil {
-			err = w.write(batch, first, part == 0)
+			err = w.write(batch, first)
 		}
 		if err != nil {
 			set.Abort()
@@ -77,43 +64,24 @@ func (p *Merge) rewriteFile(ctx context.Context, snap *delta.Snapshot, t *touche
 		}
 		first += batch.NumRows()
 	}
-	out, err := set.Finish()
-	if err != nil {
+	if t.out, err = set.Finish(); err != nil {
 		set.Abort()
 		return err
 	}
-	t.out = append(t.out, out...)
-	return nil
+	t.rewritten = true
+	return t.news.Close()
 }
 
-// changedRows are the rows of the file that some part changes, ascending.
-func (t *touched) changedRows() []int64 {
-	var out []int64
-	for _, list := range t.changes {
-		for _, c := range list {
-			out = append(out, c.row)
-		}
-	}
-	slices.Sort(out)
-	return out
-}
-
-// rewriter writes one file's rows after the changes of one part.
+// rewriter writes one file's rows after their changes.
 type rewriter struct {
-	merge  *Merge
-	set    *FileSet
-	check  *Validator
-	source *source
-	todo   []change // by row; shrinks as rows pass
-	gone   []int64  // rows that some part changes; shrinks as rows pass
+	merge *Merge
+	set   *FileSet
+	check *Validator
+	news  arrow.RecordBatch // the source rows that change a row
+	todo  []change          // by row; shrinks as rows pass
 }
 
-func (w *rewriter) write(batch arrow.RecordBatch, first int64, keep bool) error {
-	if keep {
-		if err := w.keep(batch, first); err != nil {
-			return err
-		}
-	}
+func (w *rewriter) write(batch arrow.RecordBatch, first int64) error {
 	end := first + batch.NumRows()
 	n := 0
 	for n < len(w.todo) && w.todo[n].row < end {
@@ -121,7 +89,10 @@ func (w *rewriter) write(batch arrow.RecordBatch, first int64, keep bool) error 
 	}
 	now := w.todo[:n]
 	w.todo = w.todo[n:]
-	updated, err := w.merge.updated(w.source, batch, first, now)
+	if err := w.keep(batch, first, now); err != nil {
+		return err
+	}
+	updated, err := w.merge.updated(w.news, batch, first, now)
 	if err != nil || updated == nil {
 		return err
 	}
@@ -133,18 +104,21 @@ func (w *rewriter) write(batch arrow.RecordBatch, first int64, keep bool) error 
 }
 
 // keep writes the rows that nothing changes, as they are.
-func (w *rewriter) keep(batch arrow.RecordBatch, first int64) error {
+func (w *rewriter) keep(batch arrow.RecordBatch, first int64, changed []change) error {
+	if len(changed) == 0 {
+		return w.set.Write(batch)
+	}
 	n := batch.NumRows()
 	index := make([]int32, 0, n)
 	for i := range n {
-		if len(w.gone) > 0 && w.gone[0] == first+i {
-			w.gone = w.gone[1:]
+		if len(changed) > 0 && changed[0].row == first+i {
+			changed = changed[1:]
 			continue
 		}
 		index = append(index, int32(i))
 	}
-	if int64(len(index)) == n {
-		return w.set.Write(batch)
+	if len(index) == 0 {
+		return nil
 	}
 	kept, err := rows.Take(w.merge.Env.Allocator, batch, index)
 	if err != nil {
@@ -156,14 +130,16 @@ func (w *rewriter) keep(batch arrow.RecordBatch, first int64) error {
 
 // updated gives the rows of a batch after their updates, nil if there is none. Key columns keep the
 // target's own bytes; a column that the source row does not set keeps its value.
-func (p *Merge) updated(s *source, batch arrow.RecordBatch, first int64, list []change) (arrow.RecordBatch, error) {
+func (p *Merge) updated(news, batch arrow.RecordBatch, first int64, list []change) (arrow.RecordBatch, error) {
 	var to, from []int32
+	var kinds []rowKind
 	for _, c := range list {
 		if c.kind == deletes && p.shape.soft < 0 {
 			continue
 		}
 		to = append(to, int32(c.row-first))
 		from = append(from, c.from)
+		kinds = append(kinds, c.kind)
 	}
 	if len(to) == 0 {
 		return nil, nil
@@ -172,17 +148,17 @@ func (p *Merge) updated(s *source, batch arrow.RecordBatch, first int64, list []
 	defer release(columns)
 	for c := range columns {
 		var err error
-		if columns[c], err = p.updatedColumn(s, batch, c, to, from); err != nil {
+		if columns[c], err = p.updatedColumn(news, batch, c, to, from, kinds); err != nil {
 			return nil, err
 		}
 	}
 	return array.NewRecordBatch(batch.Schema(), columns, int64(len(to))), nil
 }
 
-func (p *Merge) updatedColumn(s *source, batch arrow.RecordBatch, c int, to, from []int32) (arrow.Array, error) {
+func (p *Merge) updatedColumn(news, batch arrow.RecordBatch, c int, to, from []int32, kinds []rowKind) (arrow.Array, error) {
 	mem := p.Env.Allocator
 	if c == p.shape.soft {
-		return p.marks(s, from)
+		return p.marks(news, from, kinds)
 	}
 	sc := slices.Index(p.shape.toTable, c)
 	if sc < 0 || !slices.Contains(p.shape.update, sc) {
@@ -191,7 +167,7 @@ func (p *Merge) updatedColumn(s *source, batch arrow.RecordBatch, c int, to, fro
 	which := make([]int32, len(to))
 	index := make([]int32, len(to))
 	for i := range to {
-		if s.kinds[from[i]] == deletes && !slices.Contains(p.shape.guard, sc) {
+		if kinds[i] == deletes && !slices.Contains(p.shape.guard, sc) {
 			index[i] = to[i] // a soft delete keeps the last values
 			continue
 		}
@@ -200,7 +176,7 @@ func (p *Merge) updatedColumn(s *source, batch arrow.RecordBatch, c int, to, fro
 	schema := arrow.NewSchema([]arrow.Field{batch.Schema().Field(c)}, nil)
 	target := array.NewRecordBatch(schema, []arrow.Array{batch.Column(c)}, batch.NumRows())
 	defer target.Release()
-	source := array.NewRecordBatch(schema, []arrow.Array{s.batch.Column(sc)}, s.batch.NumRows())
+	source := array.NewRecordBatch(schema, []arrow.Array{news.Column(sc)}, news.NumRows())
 	defer source.Release()
 	out, err := rows.TakeFrom(mem, []arrow.RecordBatch{target, source}, which, index)
 	if err != nil {
@@ -229,24 +205,24 @@ func takeColumn(mem memory.Allocator, batch arrow.RecordBatch, c int, index []in
 
 // marks fills the column that marks deleted rows: true, or the first Newer value, for a row that
 // deletes; false, or NULL, for a row that upserts.
-func (p *Merge) marks(s *source, from []int32) (arrow.Array, error) {
+func (p *Merge) marks(news arrow.RecordBatch, from []int32, kinds []rowKind) (arrow.Array, error) {
 	mem := p.Env.Allocator
 	if p.shape.table.Field(p.shape.soft).Type.ID() == arrow.BOOL {
 		b := array.NewBooleanBuilder(mem)
 		defer b.Release()
-		for _, f := range from {
-			b.Append(s.kinds[f] == deletes)
+		for _, k := range kinds {
+			b.Append(k == deletes)
 		}
 		return b.NewBooleanArray(), nil
 	}
 	index := make([]int32, len(from))
 	for i, f := range from {
 		index[i] = -1
-		if s.kinds[f] == deletes {
+		if kinds[i] == deletes {
 			index[i] = f
 		}
 	}
-	return takeColumn(mem, s.batch, p.shape.newer[0], index)
+	return takeColumn(mem, news, p.shape.newer[0], index)
 }
 
 func release(columns []arrow.Array) {

@@ -12,6 +12,7 @@ import (
 	"github.com/idemtable/idem/delta"
 	"github.com/idemtable/idem/delta/scan"
 	"github.com/idemtable/idem/internal/commit"
+	"github.com/idemtable/idem/internal/spill"
 )
 
 // Proposal is what one attempt wants to change, and what it relied on. It holds no commitInfo and
@@ -58,6 +59,10 @@ func (in Input) batches(ctx context.Context) iter.Seq2[arrow.RecordBatch, error]
 				yield(nil, err)
 				return
 			}
+			// Some readers hand out the batch in which they failed, what they could not read as NULL.
+			if in.Reader.Err() != nil {
+				break
+			}
 			if !yield(in.Reader.RecordBatch(), nil) {
 				return
 			}
@@ -78,6 +83,13 @@ func (e *Env) memoryBytes() int64 {
 		return e.MemoryBytes
 	}
 	return 512 << 20
+}
+
+// area is a place for rows of one call to be set aside in, with half of its budget.
+func (e *Env) area() *spill.Area {
+	a := spill.NewArea(e.TempDir, e.memoryBytes()/2)
+	a.Mem = e.Allocator
+	return a
 }
 
 // forEach calls f for 0..n-1, on up to Parallelism goroutines; with one, in order on the caller's.
