@@ -17,6 +17,14 @@
 // Tables are Delta tables: Spark, delta-rs and DuckDB read and write them beside us. There is no
 // CGO, no JVM and no lock service; a store needs put-if-absent (package delta/store).
 //
+// # Rows
+//
+// Rows come in as Arrow record batches. Columns go by name, ignoring case, at every level; those that
+// the rows lack become NULL. A value is stored only if nothing of it is lost: integers and decimals of
+// any width if the value fits, floats and integers into wider ones, timestamps of any unit if no digit
+// below the microsecond is cut, strings and binary of any layout and dictionaries of them. Strings do
+// not become numbers, floats not decimals, and an instant (with a zone) no local time (without one).
+//
 // # Outcomes
 //
 // A call ends in a [Result] (Committed, AlreadyApplied, Superseded, Unchanged) or in an error that

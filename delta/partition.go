@@ -119,7 +119,7 @@ func FormatPartitionValue(t Type, v scalar.Scalar) (*string, error) {
 	}
 	text, why := formatPartitionText(t, v)
 	if why != "" {
-		return nil, fmt.Errorf("partition value %.80s of type %s: %s: %w", v, t, why, ErrInput)
+		return nil, fmt.Errorf("partition value %.80q of type %s: %s: %w", v.String(), t, why, ErrInput)
 	}
 	if text == "" {
 		return nil, nil

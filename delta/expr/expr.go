@@ -4,6 +4,14 @@
 // It is pure: a tree is data. Names and types are looked up later, when a tree is bound to a
 // schema. Text and builder are equivalent: Parse("day = ?", d) and Col("day").Eq(d) are equal
 // trees, and String gives text that parses to the same tree.
+//
+// Conditions are made of columns (a, `odd name`, a.b for a field of a struct), literals (1, 1.5BD,
+// 1e3, 'text', TRUE, NULL, DATE '2026-10-20', TIMESTAMP '…', TIMESTAMP_NTZ '…', X'00ff'), arguments
+// (?), = <> < <= > >= <=>, AND, OR, NOT, [NOT] IN, [NOT] BETWEEN, IS [NOT] NULL, IS [NOT] TRUE or
+// FALSE, and CAST between date, timestamp, timestamp_ntz and to wider numbers. Logic is three-valued;
+// NaN equals NaN and is greater than every number, as in Spark. A string literal is taken for a date,
+// a timestamp or binary where it is compared with one; a string never compares with a number.
+// Arithmetic, LIKE, CASE and functions are refused by name and position.
 package expr
 
 import (

@@ -1,0 +1,55 @@
+package idem_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/idemtable/idem"
+)
+
+func TestRunTwiceNamesTheCause(t *testing.T) {
+	list := []order{{"d1", 1, 1, "a"}, {"d1", 2, 1, "b"}}
+	run := 0
+	for _, c := range []struct {
+		name string
+		job  idem.Job
+		says string
+	}{
+		{"another version under one app id", func(ctx context.Context, table *idem.Table) error {
+			run++
+			_, err := table.AppendWithTxn(ctx, rowsOf(list...), idem.Txn{AppID: "loader", Version: int64(run)})
+			return err
+		}, "another tag in every run"},
+		{"a delete of what an earlier run left", func(ctx context.Context, table *idem.Table) error {
+			run++
+			_, err := table.Delete(ctx, idem.Delete{Where: "id <= ?", Args: []any{run}})
+			return err
+		}, "a delete that finds more the second time"},
+		{"a plain append", func(ctx context.Context, table *idem.Table) error {
+			_, err := table.Append(ctx, rowsOf(list...), idem.Append{Reason: "test"})
+			return err
+		}, "appends without a tag"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			run = 0
+			f := newFixture(t)
+			_, err := f.table.Append(t.Context(), rowsOf(list...), idem.Append{Reason: "test"})
+			require.NoError(t, err)
+			d, err := idem.RunTwice(t.Context(), f.table, c.job)
+			require.NoError(t, err)
+			require.False(t, d.Same())
+			require.Contains(t, d.String(), c.says)
+		})
+	}
+	t.Run("a job that can be repeated", func(t *testing.T) {
+		f := newFixture(t)
+		d, err := idem.RunTwice(t.Context(), f.table, func(ctx context.Context, table *idem.Table) error {
+			_, err := table.ReplaceAll(ctx, rowsOf(list...), idem.ReplaceAll{})
+			return err
+		})
+		require.NoError(t, err)
+		require.Equal(t, "diff: 0 rows", d.String())
+	})
+}
