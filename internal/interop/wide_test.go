@@ -2,6 +2,7 @@ package interop_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -106,5 +107,5 @@ func (w *world) appendWide(t *testing.T, s source) {
 	}})
 }
 
-// name of a case.
-func name(parts ...any) string { return fmt.Sprintln(parts...)[:len(fmt.Sprintln(parts...))-1] }
+// name joins the parts of a case's name with spaces.
+func name(parts ...any) string { return strings.TrimSuffix(fmt.Sprintln(parts...), "\n") }
