@@ -1,5 +1,4 @@
 """The fingerprint format idem1 a second time: checks the digests of vector files. Needs the package xxhash.
-
 usage: fingerprint.py testdata/fingerprint/*.json
 """
 import json, math, struct, sys
