@@ -338,3 +338,43 @@ func TestATinyBudgetIsSlowAtMost(t *testing.T) {
 	require.Equal(t, "seq=1000", p.Sums[0].String())
 	require.True(t, p.Grain())
 }
+
+func TestMergeOfRowsThatMoveDoesNotCutFilesUp(t *testing.T) {
+	f := newFixture(t)
+	byID := idem.Merge{On: []string{"id"}, Newer: []string{"seq"}}
+	for i := range 6 {
+		var list []order
+		for k := range int64(1024) {
+			list = append(list, order{[]string{"d0", "d1", "d2", "d3"}[k>>(2*i)%4], k, int64(i), "x"})
+		}
+		_, err := f.table.Merge(t.Context(), rowsOf(list...), byID)
+		require.NoError(t, err)
+		require.LessOrEqual(t, f.table.Snapshot().NumFiles(), 4*(i+1), "merge %d: a file for each partition at most, beside those that rows stay in", i)
+	}
+	p, err := f.table.Fingerprint(t.Context(), idem.Fingerprint{Keys: []string{"id"}, Sums: []string{"seq"}})
+	require.NoError(t, err)
+	require.True(t, p.Grain())
+	require.Equal(t, "seq=5120", p.Sums[0].String())
+}
+
+func TestMergeWhoseRowsMoveIsRedone(t *testing.T) {
+	byID := idem.Merge{On: []string{"id"}, Newer: []string{"seq"}}
+	f := newFixture(t)
+	_, err := f.table.Merge(t.Context(), rowsOf(order{"d1", 1, 1, "a"}, order{"d2", 2, 1, "b"}, order{"d2", 3, 1, "c"}), byID)
+	require.NoError(t, err)
+	f.raced(func(o *idem.Table) {
+		_, err := o.Merge(t.Context(), rowsOf(order{"d9", 3, 9, "theirs"}), byID)
+		require.NoError(t, err)
+	})
+	_, err = f.table.Merge(t.Context(), rowsOf(order{"d3", 1, 5, "A"}, order{"d3", 2, 5, "B"}, order{"d3", 3, 5, "C"}, order{"d3", 4, 5, "D"}), byID)
+	require.NoError(t, err)
+	require.ElementsMatch(t, []string{"d3/1/5/A", "d3/2/5/B", "d9/3/9/theirs", "d3/4/5/D"}, f.rows())
+}
+
+func TestMergeGuardsByAPrefixOnly(t *testing.T) {
+	f := newFixture(t)
+	in := typed(append(orders.Fields(), arrow.Field{Name: "lsn", Type: arrow.PrimitiveTypes.Int64}), func(*array.RecordBuilder) {})
+	_, err := f.table.Merge(t.Context(), in, idem.Merge{On: []string{"id"}, Newer: []string{"lsn", "seq"}, GuardPrefix: true})
+	require.ErrorIs(t, err, idem.ErrInput)
+	require.ErrorContains(t, err, "must come first")
+}

@@ -27,6 +27,16 @@ func TestRunTwiceNamesTheCause(t *testing.T) {
 			_, err := table.Delete(ctx, idem.Delete{Where: "id <= ?", Args: []any{run}})
 			return err
 		}, "a delete that finds more the second time"},
+		{"another version, and a value that changes", func(ctx context.Context, table *idem.Table) error {
+			run++
+			_, err := table.AppendWithTxn(ctx, rowsOf(order{"d1", 1, int64(run), "a"}), idem.Txn{AppID: "loader", Version: int64(run)})
+			return err
+		}, "another tag in every run"},
+		{"an input that grows", func(ctx context.Context, table *idem.Table) error {
+			run++
+			_, err := table.ReplaceAll(ctx, rowsOf(append(list[:1:1], order{"d1", 7, 1, "g"}, order{"d1", 8, 1, "h"})[:run+1]...), idem.ReplaceAll{})
+			return err
+		}, "the input grew"},
 		{"a plain append", func(ctx context.Context, table *idem.Table) error {
 			_, err := table.Append(ctx, rowsOf(list...), idem.Append{Reason: "test"})
 			return err

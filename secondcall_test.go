@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/idemtable/idem"
+	"github.com/idemtable/idem/delta"
 	"github.com/idemtable/idem/delta/store"
 )
 
@@ -538,5 +539,48 @@ func TestSecondCallOfCreate(t *testing.T) {
 	t.Run("two at once, other definition", func(t *testing.T) {
 		f := newCreators(t, d, idem.Definition{Schema: orders})
 		require.ErrorIs(t, f.err, idem.ErrConflict)
+	})
+}
+
+func TestThePayloadIsThatOfTheRowsLastWritten(t *testing.T) {
+	a, b := []order{{"d1", 1, 1, "a"}}, []order{{"d1", 2, 2, "b"}}
+	verified := tagged
+	verified.VerifyPayload = true
+	for name, undo := range map[string]func(f *fixture) idem.Txn{
+		"RewindTxn": func(f *fixture) idem.Txn {
+			_, err := f.other().RewindTxn(t.Context(), tagged.AppID, -1)
+			require.NoError(t, err)
+			return tagged
+		},
+		"RESTORE and Reapply": func(f *fixture) idem.Txn {
+			f.restore(0)
+			again := tagged
+			again.Reapply = true
+			return again
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t)
+			_, err := f.table.AppendWithTxn(t.Context(), rowsOf(a...), verified)
+			require.NoError(t, err)
+			_, err = f.other().AppendWithTxn(t.Context(), rowsOf(b...), undo(f)) // without VerifyPayload
+			require.NoError(t, err)
+			_, err = f.other().AppendWithTxn(t.Context(), rowsOf(a...), verified)
+			require.ErrorIs(t, err, idem.ErrPayload, "the tag is that of the other rows now")
+			res, err := f.other().AppendWithTxn(t.Context(), rowsOf(b...), verified)
+			require.NoError(t, err)
+			require.Equal(t, idem.AlreadyApplied, res.Outcome)
+			require.False(t, res.PayloadUnknown)
+		})
+	}
+	t.Run("another engine wrote the tag again", func(t *testing.T) {
+		f := newFixture(t)
+		_, err := f.table.AppendWithTxn(t.Context(), rowsOf(a...), verified)
+		require.NoError(t, err)
+		at := int64(7)
+		f.commit("WRITE", delta.Action{Txn: &delta.Txn{AppID: tagged.AppID, Version: tagged.Version, LastUpdated: &at}})
+		res, err := f.other().AppendWithTxn(t.Context(), rowsOf(a...), verified)
+		require.NoError(t, err)
+		require.True(t, res.PayloadUnknown)
 	})
 }

@@ -178,7 +178,7 @@ func (c *call) Plan(ctx context.Context, snap *delta.Snapshot) (*commit.Intent, 
 	if snap != nil {
 		in.ReadVersion, in.TableID = snap.Version(), snap.Metadata().ID
 	}
-	if c.txn.VerifyPayload {
+	if c.keepsPayload(snap) {
 		in.Actions, err = c.withPayload(ctx, snap, in.Actions)
 	}
 	return in, err
@@ -186,7 +186,18 @@ func (c *call) Plan(ctx context.Context, snap *delta.Snapshot) (*commit.Intent, 
 
 func (c *call) appends() bool { return c.op == opAppend || c.op == opAppendWithTxn }
 
-// withPayload adds the records of rows and digest that travel beside the tag.
+// keepsPayload says whether rows and digest are recorded: when the call asks for it, and when an
+// earlier one did, so that the records never tell of rows that the tag has no more.
+func (c *call) keepsPayload(snap *delta.Snapshot) bool {
+	if !c.txn.given() || snap == nil {
+		return false
+	}
+	_, kept := snap.Txn(payloadAt + c.txn.AppID)
+	return kept || c.txn.VerifyPayload
+}
+
+// withPayload adds the records of rows and digest that travel beside the tag. All carry one
+// lastUpdated: a tag that another engine wrote since has another.
 func (c *call) withPayload(ctx context.Context, snap *delta.Snapshot, actions []delta.Action) ([]delta.Action, error) {
 	n, d, err := c.payload(ctx, snap)
 	if err != nil {
@@ -196,7 +207,7 @@ func (c *call) withPayload(ctx context.Context, snap *delta.Snapshot, actions []
 	record := func(name string, v int64) delta.Action {
 		return delta.Action{Txn: &delta.Txn{AppID: name + c.txn.AppID, Version: v, LastUpdated: &now}}
 	}
-	return append(actions[:len(actions):len(actions)],
+	return append(actions[:len(actions):len(actions)], record("", c.txn.Version),
 		record(payloadAt, c.txn.Version), record(payloadRows, n), record(payloadBits, lowBits(d))), nil
 }
 
@@ -214,7 +225,8 @@ func lowBits(d rows.Digest) int64 { return int64(d.Lo & math.MaxInt64) }
 // verify compares the rows of a skipped call with those that its tag was recorded with.
 func (c *call) verify(ctx context.Context, snap *delta.Snapshot, res *Result) error {
 	at, known := snap.Txn(payloadAt + c.txn.AppID)
-	if !known || at.Version != c.txn.Version {
+	tag, _ := snap.Txn(c.txn.AppID)
+	if !known || at.Version != c.txn.Version || tag.Version != at.Version || !sameTime(tag.LastUpdated, at.LastUpdated) {
 		res.PayloadUnknown = true
 		return nil
 	}
@@ -231,6 +243,8 @@ func (c *call) verify(ctx context.Context, snap *delta.Snapshot, res *Result) er
 	return fmt.Errorf("%w: %s@%d was written with %d rows (digest …%016x) and comes again with %d rows (…%016x); nothing was changed: find out which are right, "+
 		"then write the others under a new version or move the tag back with RewindTxn", ErrPayload, c.txn.AppID, c.txn.Version, wrote.Version, bits.Version, n, lowBits(d))
 }
+
+func sameTime(a, b *int64) bool { return a != nil && b != nil && *a == *b }
 
 // Resolution is what became of a call whose outcome was unknown.
 type Resolution struct {

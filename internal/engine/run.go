@@ -31,10 +31,11 @@ type run struct {
 	asked           time.Time     // when the proposal was answered
 	behind          int           // how often the snapshot turned out to be old
 
-	tag   commit.TagAnswer
-	err   error // why the call failed
-	cause error // the last answer of the store to a proposal
-	spent bool  // the budget, not the context, ended the call
+	tag    commit.TagAnswer
+	err    error // why the call failed
+	cause  error // the last answer of the store to a proposal
+	unread error // why what is there could not be read, the last time
+	spent  bool  // the budget, not the context, ended the call
 }
 
 // take carries out a step and says what came of it.
@@ -243,7 +244,7 @@ func (r *run) propose(ctx context.Context, step commit.Step) commit.Event {
 		r.err = fmt.Errorf("commit %d: %w", step.Version, err)
 		return commit.EventRefused
 	}
-	r.cause = err
+	r.cause, r.unread = err, nil
 	return commit.EventUnsettled
 }
 

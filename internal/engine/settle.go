@@ -28,7 +28,7 @@ func (r *run) inspect(ctx context.Context, version int64) commit.Event {
 		r.asked = r.e.Clock.Now()
 		return event
 	}
-	r.cause = errors.Join(r.cause, err)
+	r.unread = err
 	if r.e.Clock.Sleep(ctx, logio.Jitter(r.e.Rand, min(2*firstPause, left))) != nil {
 		return commit.EventBlind
 	}
@@ -186,8 +186,8 @@ func (r *run) finish(ctx context.Context, step commit.Step) (Outcome, error) {
 	case commit.Unknown:
 		return out, r.unknown(step.Version)
 	}
-	if r.err == nil && r.cause != nil {
-		r.err = fmt.Errorf("commit %d was not sent, and what is there cannot be read: %w", step.Version, r.cause)
+	if cause := r.causes(); r.err == nil && cause != nil {
+		r.err = fmt.Errorf("commit %d was not sent, and what is there cannot be read: %w", step.Version, cause)
 	}
 	if r.err == nil {
 		r.err = fmt.Errorf("commit %d: the machine and the engine disagree at %s", step.Version, step)
@@ -239,6 +239,9 @@ func (r *run) halted(ctx context.Context) error {
 func (r *run) unknown(version int64) error {
 	return &UnknownError{
 		Version: version, TxnID: r.txnID, TableID: r.in.TableID, Tag: r.in.Tag, Files: r.in.Files(),
-		Attempts: r.attempts, Cause: r.cause,
+		Attempts: r.attempts, Cause: r.causes(),
 	}
 }
+
+// causes are the last answers to the proposal and to reading back.
+func (r *run) causes() error { return errors.Join(r.cause, r.unread) }

@@ -24,6 +24,7 @@ type Diff struct {
 
 	tags    []string // that the second run wrote, "loader@7"
 	deletes bool     // the second run did nothing but delete
+	removed int      // files that the second run removed
 }
 
 // Explained is what it finds.
@@ -231,6 +232,7 @@ func (p *Diff) versions(ctx context.Context) ([]string, error) {
 				adds++
 			case a.Remove != nil:
 				removes++
+				p.removed++
 			case a.Txn != nil && !commit.Reserved(a.Txn.AppID):
 				p.tags = append(p.tags, commit.Tag{AppID: a.Txn.AppID, Version: a.Txn.Version}.String())
 			}
@@ -244,6 +246,11 @@ func (p *Diff) versions(ctx context.Context) ([]string, error) {
 // judge names the columns that differ and the likely cause.
 func (p *Diff) judge(ctx context.Context, out *Explained, change bag, added, removed *picked) error {
 	twin := removed
+	if out.Removed == 0 && p.removed > 0 {
+		out.Cause = fmt.Sprintf("the input grew: the second run replaced what the first wrote with %d rows more; "+
+			"a job that can be repeated reads a source that stands still, such as a closed interval", out.Added)
+		return nil
+	}
 	if out.Removed == 0 { // compare with what the first run wrote
 		first, err := p.between(ctx, p.First, p.Before)
 		if err != nil {
@@ -324,8 +331,10 @@ func (p *Diff) cause(columns []string, inserted bool) string {
 			", and take the logical date of the run")
 	case len(others) == 0:
 		return fmt.Sprintf("a clock value in column %s: it is another one in every run; take the logical date of the run, or the time from the row", strings.Join(clocks, ", "))
+	case inserted && len(p.tags) > 0:
+		return p.appends(fmt.Sprintf("but for column %s the rows are copies of rows that the first run wrote", strings.Join(others, ", ")), "")
 	case inserted:
-		return fmt.Sprintf("a generated key: column %s has new values in every run, so no row of the first run is recognised; derive the key from the row", strings.Join(others, ", "))
+		return fmt.Sprintf("a generated key: column %s has new values in every run, so no row of the first run is recognised; derive the key from the row; if it is no key, the job appends without a tag", strings.Join(others, ", "))
 	}
 	return fmt.Sprintf("column %s differs from run to run: a generated value, or a tie without order; derive it from the row, and name a total order", strings.Join(columns, ", "))
 }

@@ -79,7 +79,7 @@ func (p *Merge) Plan(ctx context.Context, snap *delta.Snapshot) (*Proposal, erro
 	if err != nil {
 		return nil, err
 	}
-	if err := p.insert(ctx, snap, matched); err != nil {
+	if err := p.insert(ctx, snap, matched, changed); err != nil {
 		return nil, err
 	}
 	return p.propose(snap, files, changed)

@@ -11,18 +11,24 @@ import (
 	"github.com/idemtable/idem/internal/rows"
 )
 
-// insertSet is the files written for the source rows that match nothing.
+// insertSet is the files written for the source rows that match nothing, and for changed rows that
+// left their partition.
 type insertSet struct {
 	matched [][]bool // what they were written for
+	changed []string
 	files   []*delta.Add
 	rows    int64
 	skipped int64 // deletes that match nothing
 }
 
-// insert writes the source rows that match nothing. Files written by an earlier attempt are used
+// insert writes the source rows that match nothing, and the changed rows that moved. Files written by an earlier attempt are used
 // again when the same rows are to be inserted.
-func (p *Merge) insert(ctx context.Context, snap *delta.Snapshot, matched [][]bool) error {
-	if p.inserts != nil && slices.EqualFunc(p.inserts.matched, matched, slices.Equal) {
+func (p *Merge) insert(ctx context.Context, snap *delta.Snapshot, matched [][]bool, changed []*touched) error {
+	names := make([]string, len(changed))
+	for i, t := range changed {
+		names[i] = t.add.Key
+	}
+	if p.inserts != nil && slices.EqualFunc(p.inserts.matched, matched, slices.Equal) && slices.Equal(p.inserts.changed, names) {
 		p.Counts.Inserted, p.Counts.Unmatched = p.inserts.rows, p.inserts.skipped
 		return nil
 	}
@@ -34,7 +40,12 @@ func (p *Merge) insert(ctx context.Context, snap *delta.Snapshot, matched [][]bo
 	if err != nil {
 		return err
 	}
-	done := &insertSet{matched: matched}
+	done := &insertSet{matched: matched, changed: names}
+	moved, err := writeMoved(set, changed)
+	if err != nil {
+		set.Abort()
+		return err
+	}
 	for part, s := range p.sources {
 		if err := p.insertPart(set, check, s, matched[part], done); err != nil {
 			set.Abort()
@@ -45,10 +56,27 @@ func (p *Merge) insert(ctx context.Context, snap *delta.Snapshot, matched [][]bo
 		set.Abort()
 		return err
 	}
-	done.rows = set.Rows()
+	done.rows = set.Rows() - moved
 	p.inserts = done
 	p.Counts.Inserted, p.Counts.Unmatched = done.rows, done.skipped
 	return nil
+}
+
+// writeMoved writes the changed rows that left their partition, of all files together.
+func writeMoved(set *FileSet, changed []*touched) (int64, error) {
+	n := int64(0)
+	for _, t := range changed {
+		for batch, err := range t.moved.Batches() {
+			if err != nil {
+				return 0, err
+			}
+			if err := set.Write(batch); err != nil {
+				return 0, err
+			}
+			n += batch.NumRows()
+		}
+	}
+	return n, nil
 }
 
 func (p *Merge) insertPart(set *FileSet, check *Validator, s *source, matched []bool, done *insertSet) error {

@@ -29,6 +29,7 @@ type touched struct {
 	matched [][]int32     // for each part: source rows with a match, once for each match
 	changes []change      // by part; sorted by row before they are carried out
 	news    *spill.Buffer // the source rows that change a row, in the order of changes
+	moved   *spill.Buffer // changed rows that left the file's partition
 	counts  Counts        // what the changes are
 
 	out       []*delta.Add // files with the rows after the changes; written once
@@ -181,13 +182,21 @@ func (j *judge) applies(c *Counts, from, to int) bool {
 		return false
 	case order == 0:
 		c.Ties++
-		if j.same != nil && !j.same.Equal(from, to) {
+		if j.same != nil && j.differs(from, to) {
 			c.TiesDiffering++
 		}
 		return false
 	}
 	j.count(c, from)
 	return true
+}
+
+// differs says whether a tie would change the row. A soft delete keeps the last values.
+func (j *judge) differs(from, to int) bool {
+	if j.kinds[from] == deletes {
+		return j.shape.soft < 0
+	}
+	return !j.same.Equal(from, to)
 }
 
 func (j *judge) count(c *Counts, from int) {

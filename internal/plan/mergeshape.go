@@ -111,8 +111,11 @@ func (s *mergeShape) columns(r *MergeRequest) (err error) {
 			}
 		}
 	}
-	for _, c := range s.newer {
+	for i, c := range s.newer {
 		if s.toTable[c] >= 0 {
+			if len(s.guard) < i {
+				return fmt.Errorf("%w: Newer names %q, which the table has, after columns that it lacks: what the table has must come first to guard (GuardPrefix)", delta.ErrInput, s.source.Field(c).Name)
+			}
 			s.guard = append(s.guard, c)
 		} else if !r.GuardPrefix {
 			return fmt.Errorf("%w: the table has no column %q, so it cannot guard against older rows; add it to the table, or set GuardPrefix to order only the source by it", delta.ErrInput, s.source.Field(c).Name)

@@ -12,6 +12,7 @@ import (
 	"github.com/idemtable/idem/delta"
 	"github.com/idemtable/idem/delta/scan"
 	"github.com/idemtable/idem/internal/rows"
+	"github.com/idemtable/idem/internal/spill"
 )
 
 // rewrite writes anew the files in which a row changes, once for each file, and gives them.
@@ -52,7 +53,11 @@ func (p *Merge) rewriteFile(ctx context.Context, snap *delta.Snapshot, t *touche
 	}
 	defer news.Release()
 	slices.SortFunc(t.changes, func(a, b change) int { return cmp.Compare(a.row, b.row) })
-	w := &rewriter{merge: p, set: set, check: check, news: news, todo: t.changes}
+	t.moved = p.area.NewBuffer(p.shape.table)
+	w := &rewriter{merge: p, set: set, check: check, news: news, todo: t.changes, moved: t.moved}
+	for _, c := range snap.PartitionColumns() {
+		w.partition = append(w.partition, fieldIndex(p.shape.table, c))
+	}
 	first := int64(0)
 	for batch, err := range scan.File(ctx, p.Env.table(snap), t.add, nil) {
 		if err == nil {
@@ -79,6 +84,9 @@ type rewriter struct {
 	check *Validator
 	news  arrow.RecordBatch // the source rows that change a row
 	todo  []change          // by row; shrinks as rows pass
+
+	partition []int         // partition columns
+	moved     *spill.Buffer // takes the rows that left the partition
 }
 
 func (w *rewriter) write(batch arrow.RecordBatch, first int64) error {
@@ -100,7 +108,44 @@ func (w *rewriter) write(batch arrow.RecordBatch, first int64) error {
 	if err := w.check.Check(w.merge.Env.Allocator, updated, first); err != nil {
 		return err
 	}
-	return w.set.Write(updated)
+	return w.put(updated, batch)
+}
+
+// put writes rows that stayed in the file's partition and sets the others aside: those of all files
+// are written together, so that a merge that moves rows does not cut every file into one for each
+// partition.
+func (w *rewriter) put(updated, batch arrow.RecordBatch) error {
+	same, err := rows.NewEquality(pick(updated, w.partition), pick(batch, w.partition))
+	if err != nil {
+		return err
+	}
+	var stay, move []int32
+	for i := range int(updated.NumRows()) {
+		if same.Equal(i, 0) { // the partition is that of every row of the file
+			stay = append(stay, int32(i))
+		} else {
+			move = append(move, int32(i))
+		}
+	}
+	if len(move) == 0 {
+		return w.set.Write(updated)
+	}
+	if err := w.taken(updated, move, w.moved.Append); err != nil {
+		return err
+	}
+	return w.taken(updated, stay, w.set.Write)
+}
+
+func (w *rewriter) taken(batch arrow.RecordBatch, index []int32, to func(arrow.RecordBatch) error) error {
+	if len(index) == 0 {
+		return nil
+	}
+	part, err := rows.Take(w.merge.Env.Allocator, batch, index)
+	if err != nil {
+		return err
+	}
+	defer part.Release()
+	return to(part)
 }
 
 // keep writes the rows that nothing changes, as they are.
@@ -117,15 +162,7 @@ func (w *rewriter) keep(batch arrow.RecordBatch, first int64, changed []change) 
 		}
 		index = append(index, int32(i))
 	}
-	if len(index) == 0 {
-		return nil
-	}
-	kept, err := rows.Take(w.merge.Env.Allocator, batch, index)
-	if err != nil {
-		return err
-	}
-	defer kept.Release()
-	return w.set.Write(kept)
+	return w.taken(batch, index, w.set.Write)
 }
 
 // updated gives the rows of a batch after their updates, nil if there is none. Key columns keep the
