@@ -86,11 +86,7 @@ func (p *Print) String() string {
 // the files carry them and lie wholly in the slice; distinct keys and sums are read.
 func (t *Table) Fingerprint(ctx context.Context, r Fingerprint) (*Print, error) {
 	const op = "Fingerprint"
-	where, err := condition("Where", r.Where, r.Args, r.Condition)
-	if err != nil {
-		return nil, t.fail(op, err)
-	}
-	snap, err := t.newest(ctx)
+	where, snap, err := t.reads(ctx, r.Where, r.Args, r.Condition)
 	if err != nil {
 		return nil, t.fail(op, err)
 	}
@@ -150,11 +146,7 @@ type DuplicateKey struct {
 // Duplicates counts the keys of the newest version that occur more than once.
 func (t *Table) Duplicates(ctx context.Context, r Duplicates) (*DuplicateKeys, error) {
 	const op = "Duplicates"
-	where, err := condition("Where", r.Where, r.Args, r.Condition)
-	if err != nil {
-		return nil, t.fail(op, err)
-	}
-	snap, err := t.newest(ctx)
+	where, snap, err := t.reads(ctx, r.Where, r.Args, r.Condition)
 	if err != nil {
 		return nil, t.fail(op, err)
 	}

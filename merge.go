@@ -102,7 +102,7 @@ func (t *Table) Merge(ctx context.Context, rows array.RecordReader, r Merge) (*R
 	if err != nil {
 		return nil, t.fail(opMerge, err)
 	}
-	p := &plan.Merge{Env: &t.env, Input: input(rows), Request: plan.MergeRequest{
+	p := &plan.Merge{Env: &t.env, Input: input(rows), KeepSum: r.Txn.given(), Request: plan.MergeRequest{
 		On: r.On, Newer: r.Newer, Update: r.Update, Insert: r.Insert, DeleteWhen: deletes, SoftDelete: r.SoftDelete,
 		Unguarded: r.Unguarded, GuardPrefix: r.GuardPrefix, CompareTies: r.CompareTies,
 		MatchNulls: r.NullKeys == MatchNulls, AllowTargetDuplicates: r.AllowTargetDuplicates,

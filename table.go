@@ -186,12 +186,7 @@ type Scan struct {
 // it to keep it. Errors: [ErrInput], [ErrCorrupt] for a file that is missing, short or damaged.
 func (t *Table) Scan(ctx context.Context, r Scan) iter.Seq2[arrow.RecordBatch, error] {
 	return func(yield func(arrow.RecordBatch, error) bool) {
-		where, err := condition("Where", r.Where, r.Args, r.Condition)
-		if err != nil {
-			yield(nil, t.fail("Scan", err))
-			return
-		}
-		snap, err := t.newest(ctx)
+		where, snap, err := t.reads(ctx, r.Where, r.Args, r.Condition)
 		if err != nil {
 			yield(nil, t.fail("Scan", err))
 			return
@@ -203,6 +198,16 @@ func (t *Table) Scan(ctx context.Context, r Scan) iter.Seq2[arrow.RecordBatch, e
 			}
 		}
 	}
+}
+
+// reads gives what a reading call is about: its condition, and the newest snapshot.
+func (t *Table) reads(ctx context.Context, text string, args []any, tree expr.Expr) (expr.Expr, *delta.Snapshot, error) {
+	where, err := condition("Where", text, args, tree)
+	if err != nil {
+		return nil, nil, err
+	}
+	snap, err := t.newest(ctx)
+	return where, snap, err
 }
 
 func (t *Table) failIf(op string, err error) error {

@@ -34,7 +34,8 @@ func DedupeStream(ctx context.Context, env *Env, schema *delta.Struct, in Input,
 		return nil, nil, err
 	}
 	area := env.area()
-	d, err := dedupeAll(ctx, env, area, conform, in, key, order, nulls)
+	k := &keyed{env: env, area: area, conform: conform, key: key, order: order, nulls: nulls}
+	d, err := k.take(ctx, in)
 	if err != nil {
 		area.Close()
 		return nil, nil, err
@@ -55,37 +56,6 @@ func columnsNamed(schema *arrow.Schema, what string, names []string) ([]int, err
 		out = append(out, c)
 	}
 	return out, nil
-}
-
-func dedupeAll(ctx context.Context, env *Env, area *spill.Area, conform *Conformer, in Input, key, order []int, nulls bool) (*Deduped, error) {
-	raw := area.NewBuffer(conform.Schema())
-	defer raw.Close()
-	first := int64(0)
-	for batch, err := range in.batches(ctx) {
-		if err != nil {
-			return nil, err
-		}
-		typed, err := conform.Batch(env.Allocator, batch, first)
-		if err != nil {
-			return nil, err
-		}
-		if !nulls {
-			err = CheckKeys(typed, key, first)
-		}
-		if err == nil {
-			err = raw.Append(typed)
-		}
-		typed.Release()
-		if err != nil {
-			return nil, err
-		}
-		first += batch.NumRows()
-	}
-	compare := make([]int, conform.Schema().NumFields())
-	for i := range compare {
-		compare[i] = i
-	}
-	return Dedupe(ctx, env, area, raw, key, order, compare)
 }
 
 // drain yields a buffer's batches and removes what was spilled when the stream ends.

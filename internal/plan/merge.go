@@ -35,6 +35,9 @@ type Merge struct {
 	Input   Input
 	Request MergeRequest
 
+	// KeepSum says that the digest of the source will be asked for (Payload).
+	KeepSum bool
+
 	Counts  Counts
 	Missing []string
 
@@ -133,11 +136,6 @@ func (p *Merge) propose(snap *delta.Snapshot, files []*delta.Add, changed []*tou
 	}
 	c.count(outs)
 	actions = append(actions, adds(outs)...)
-	if len(changed) > 0 {
-		if err := mutable(snap, "Merge"); err != nil {
-			return nil, err
-		}
-	}
 	return &Proposal{
 		Operation: "MERGE", Parameters: p.parameters(), Metrics: p.metrics(), Actions: actions,
 		Reads: commit.Reads{Files: keys(files), Touches: p.touches(snap)},

@@ -88,25 +88,16 @@ func (p *Merge) unload(s *source) {
 	}
 }
 
-// take reads the source once: conform, normalise, refuse NULL keys, deduplicate, split by key.
+// take reads the source once, deduplicates it and splits it by key.
 func (p *Merge) take(ctx context.Context, snap *delta.Snapshot) error {
-	raw := p.area.NewBuffer(p.shape.source)
-	defer raw.Close()
-	first := int64(0)
-	for batch, err := range p.Input.batches(ctx) {
-		if err != nil {
-			return err
-		}
-		if err := p.takeBatch(snap, raw, batch, first); err != nil {
-			return err
-		}
-		first += batch.NumRows()
+	k := &keyed{
+		env: p.Env, area: p.area, conform: p.shape.conform, partitions: snap.PartitionColumns(),
+		key: p.shape.key, order: p.shape.newer, nulls: p.Request.MatchNulls,
 	}
-	compare := make([]int, p.shape.source.NumFields())
-	for i := range compare {
-		compare[i] = i
+	if p.KeepSum {
+		k.look = p.addSum
 	}
-	d, err := Dedupe(ctx, p.Env, p.area, raw, p.shape.key, p.shape.newer, compare)
+	d, err := k.take(ctx, p.Input)
 	if err != nil {
 		return err
 	}
@@ -114,29 +105,10 @@ func (p *Merge) take(ctx context.Context, snap *delta.Snapshot) error {
 	return p.split(d.Buffer)
 }
 
-func (p *Merge) takeBatch(snap *delta.Snapshot, raw *spill.Buffer, batch arrow.RecordBatch, first int64) error {
-	mem := p.Env.Allocator
-	typed, err := p.shape.conform.Batch(mem, batch, first)
-	if err != nil {
-		return err
-	}
-	defer typed.Release()
-	ready, err := NormalisePartitions(mem, typed, snap.PartitionColumns())
-	if err != nil {
-		return err
-	}
-	defer ready.Release()
-	if !p.Request.MatchNulls {
-		if err := CheckKeys(ready, p.shape.key, first); err != nil {
-			return err
-		}
-	}
-	d, err := rows.DigestRows(ready, nil)
-	if err != nil {
-		return err
-	}
+func (p *Merge) addSum(batch arrow.RecordBatch) error {
+	d, err := rows.DigestRows(batch, nil)
 	p.sum = p.sum.Add(d)
-	return raw.Append(ready)
+	return err
 }
 
 // split cuts the source into parts that fit a third of the budget each.

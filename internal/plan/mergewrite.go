@@ -215,14 +215,7 @@ func (p *Merge) updatedColumn(news, batch arrow.RecordBatch, c int, to, from []i
 	defer target.Release()
 	source := array.NewRecordBatch(schema, []arrow.Array{news.Column(sc)}, news.NumRows())
 	defer source.Release()
-	out, err := rows.TakeFrom(mem, []arrow.RecordBatch{target, source}, which, index)
-	if err != nil {
-		return nil, err
-	}
-	defer out.Release()
-	column := out.Column(0)
-	column.Retain()
-	return column, nil
+	return onlyColumn(rows.TakeFrom(mem, []arrow.RecordBatch{target, source}, which, index))
 }
 
 // takeColumn gives rows of one column.
@@ -230,12 +223,16 @@ func takeColumn(mem memory.Allocator, batch arrow.RecordBatch, c int, index []in
 	schema := arrow.NewSchema([]arrow.Field{batch.Schema().Field(c)}, nil)
 	one := array.NewRecordBatch(schema, []arrow.Array{batch.Column(c)}, batch.NumRows())
 	defer one.Release()
-	out, err := rows.Take(mem, one, index)
+	return onlyColumn(rows.Take(mem, one, index))
+}
+
+// onlyColumn gives the one column of a batch, and lets go of the batch.
+func onlyColumn(batch arrow.RecordBatch, err error) (arrow.Array, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer out.Release()
-	column := out.Column(0)
+	defer batch.Release()
+	column := batch.Column(0)
 	column.Retain()
 	return column, nil
 }

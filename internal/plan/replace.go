@@ -11,7 +11,6 @@ import (
 	"github.com/idemtable/idem/delta/scan"
 	"github.com/idemtable/idem/internal/commit"
 	"github.com/idemtable/idem/internal/pred"
-	"github.com/idemtable/idem/internal/rows"
 )
 
 // Replace makes the slice of the table for which Where is TRUE equal to the rows of the input.
@@ -299,16 +298,4 @@ func (p *Replace) metrics() map[string]string {
 		"numFiles": n(p.Counts.FilesAdded), "numOutputRows": n(p.in.rows), "numOutputBytes": n(p.Counts.BytesAdded),
 		"numRemovedFiles": n(p.Counts.FilesRemoved), "numDeletedRows": n(p.Counts.Deleted),
 	}
-}
-
-// digestOf is the sum of known digests.
-func digestOf(list []*fileSlice) (rows.Digest, bool) {
-	var d rows.Digest
-	for _, f := range list {
-		if f.sum == nil {
-			return d, false
-		}
-		d = d.Add(*f.sum)
-	}
-	return d, true
 }

@@ -143,7 +143,10 @@ func (p *Replace) digest(ctx context.Context, snap *delta.Snapshot, old *oldSlic
 	if err != nil {
 		return rows.Digest{}, err
 	}
-	sum, _ := digestOf(old.files)
+	var sum rows.Digest
+	for _, f := range old.files {
+		sum = sum.Add(*f.sum)
+	}
 	return sum, nil
 }
 

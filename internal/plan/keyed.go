@@ -1,0 +1,65 @@
+package plan
+
+import (
+	"context"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/idemtable/idem/internal/spill"
+)
+
+// keyed takes rows with keys in, once: conform, normalise, refuse NULL keys, deduplicate.
+type keyed struct {
+	env        *Env
+	area       *spill.Area
+	conform    *Conformer
+	partitions []string // columns in which '' is NULL
+	key, order []int
+	nulls      bool                          // NULL is allowed in keys
+	look       func(arrow.RecordBatch) error // sees every batch before it is deduplicated, if set
+}
+
+func (k *keyed) take(ctx context.Context, in Input) (*Deduped, error) {
+	raw := k.area.NewBuffer(k.conform.Schema())
+	defer raw.Close()
+	first := int64(0)
+	for batch, err := range in.batches(ctx) {
+		if err != nil {
+			return nil, err
+		}
+		if err := k.one(raw, batch, first); err != nil {
+			return nil, err
+		}
+		first += batch.NumRows()
+	}
+	compare := make([]int, k.conform.Schema().NumFields())
+	for i := range compare {
+		compare[i] = i
+	}
+	return Dedupe(ctx, k.env, k.area, raw, k.key, k.order, compare)
+}
+
+func (k *keyed) one(raw *spill.Buffer, batch arrow.RecordBatch, first int64) error {
+	mem := k.env.Allocator
+	typed, err := k.conform.Batch(mem, batch, first)
+	if err != nil {
+		return err
+	}
+	defer typed.Release()
+	ready, err := NormalisePartitions(mem, typed, k.partitions)
+	if err != nil {
+		return err
+	}
+	defer ready.Release()
+	if !k.nulls {
+		if err := CheckKeys(ready, k.key, first); err != nil {
+			return err
+		}
+	}
+	if k.look != nil {
+		if err := k.look(ready); err != nil {
+			return err
+		}
+	}
+	return raw.Append(ready)
+}
