@@ -56,6 +56,12 @@ const (
 	NullSafeEq           // <=>
 	And
 	Or
+	Add    // +
+	Sub    // -
+	Mul    // *
+	Div    // /
+	IntDiv // DIV
+	Mod    // %
 )
 
 // Binary applies Op to two operands.
@@ -100,6 +106,41 @@ type Cast struct {
 	At int
 }
 
+// Like matches X with a pattern in which % stands for any text and _ for one character. Escape is the
+// character that takes the meaning from the one behind it; 0 means backslash, Spark's default. Fold
+// is ILIKE, Negated is NOT LIKE.
+type Like struct {
+	X, Pattern    Expr
+	Escape        rune
+	Fold, Negated bool
+	At            int
+}
+
+// When is one branch of a Case.
+type When struct{ If, Then Expr }
+
+// Case gives the value of the first branch whose condition is TRUE, or Else; a nil Else is NULL.
+// With an Operand the branches hold values that it is compared with.
+type Case struct {
+	Operand Expr // nil in CASE WHEN
+	Whens   []When
+	Else    Expr
+	At      int
+}
+
+// Element is X[Index]: an element of an array by its place from 0, or the value of a map by its key.
+type Element struct {
+	X, Index Expr
+	At       int
+}
+
+// Member is (X).Name: a field of a struct that is not named by a column alone.
+type Member struct {
+	X    Expr
+	Name string
+	At   int
+}
+
 // Call applies a function by name. Which names exist is decided when the tree is bound.
 type Call struct {
 	Name string
@@ -116,3 +157,7 @@ func (e *In) isExpr()      {}
 func (e *Between) isExpr() {}
 func (e *Cast) isExpr()    {}
 func (e *Call) isExpr()    {}
+func (e *Like) isExpr()    {}
+func (e *Case) isExpr()    {}
+func (e *Element) isExpr() {}
+func (e *Member) isExpr()  {}

@@ -18,6 +18,10 @@ func (e *In) Pos() int      { return e.At }
 func (e *Between) Pos() int { return e.At }
 func (e *Cast) Pos() int    { return e.At }
 func (e *Call) Pos() int    { return e.At }
+func (e *Like) Pos() int    { return e.At }
+func (e *Case) Pos() int    { return e.At }
+func (e *Element) Pos() int { return e.At }
+func (e *Member) Pos() int  { return e.At }
 func (e *Invalid) Pos() int { return e.At }
 
 // children are the operands of a node, in the order of the text.
@@ -37,6 +41,18 @@ func children(e Expr) []Expr {
 		return []Expr{e.X}
 	case *Call:
 		return e.Args
+	case *Like:
+		return []Expr{e.X, e.Pattern}
+	case *Case:
+		list := []Expr{e.Operand}
+		for _, w := range e.Whens {
+			list = append(list, w.If, w.Then)
+		}
+		return append(list, e.Else)
+	case *Element:
+		return []Expr{e.X, e.Index}
+	case *Member:
+		return []Expr{e.X}
 	}
 	return nil
 }

@@ -19,6 +19,10 @@ func (e *In) String() string      { return text(e) }
 func (e *Between) String() string { return text(e) }
 func (e *Cast) String() string    { return text(e) }
 func (e *Call) String() string    { return text(e) }
+func (e *Like) String() string    { return text(e) }
+func (e *Case) String() string    { return text(e) }
+func (e *Element) String() string { return text(e) }
+func (e *Member) String() string  { return text(e) }
 func (e *Invalid) String() string { return text(e) }
 
 // String is the operator as it is written.
