@@ -204,8 +204,7 @@ func TestBadRowsAreRefusedAndNothingChanges(t *testing.T) {
 			for _, s := range c.says {
 				require.ErrorContains(t, err, s)
 			}
-			var e *idem.Error
-			require.ErrorAs(t, err, &e)
+			classified(t, err)
 			require.False(t, idem.SafeToRunAgain(err))
 			require.EqualValues(t, 1, opened(t, mem).Version(), "no version is made")
 			require.Equal(t, before, scanned(t, opened(t, mem)))
@@ -248,6 +247,8 @@ func TestAReaderThatFailsHalfWayLeavesNothing(t *testing.T) {
 	} {
 		_, err := run()
 		require.ErrorIs(t, err, errBroken, name)
+		require.ErrorIs(t, err, idem.ErrInterrupted, name)
+		classified(t, err)
 		require.EqualValues(t, 1, opened(t, mem).Version(), name)
 		require.Equal(t, files, f.dataFiles(), "%s: what was written is removed", name)
 	}

@@ -9,9 +9,8 @@ import (
 	"github.com/idemtable/idem/internal/commit"
 )
 
-// One sentinel for each decision that a caller can take. Every error of this package wraps one of
-// them, or the error of the context, of the store, or of the rows' own reader. A call that ends in
-// an error gives no Result.
+// One sentinel for each decision that a caller can take. Every error of this package wraps exactly
+// one of them; docs/errors.md shows each. A call that ends in an error gives no Result.
 var (
 	// ErrConflict: another writer changed what this call relied on. Compute the rows anew and call
 	// again.
@@ -40,7 +39,17 @@ var (
 
 	// ErrNotTable: there is no Delta table at the place. Verbs never create one in passing.
 	ErrNotTable = delta.ErrNotTable
+
+	// ErrInterrupted: something that the call depends on failed before anything was committed: the
+	// store, the disk for spill files, the rows' own reader, a job, or the context ended. The error
+	// wraps that one's own too. Nothing was committed; call again when it works.
+	ErrInterrupted = errors.New("interrupted: nothing was committed; call again when what failed works")
 )
+
+// sentinels are all of them, in the order of the documentation.
+var sentinels = [...]error{
+	ErrConflict, ErrUnknownOutcome, ErrInput, ErrPayload, ErrRestored, ErrUnsupported, ErrCorrupt, ErrNotTable, ErrInterrupted,
+}
 
 // Error is what every failed call returns. errors.Is finds its sentinel.
 type Error struct {
@@ -74,6 +83,17 @@ func (e *Error) Error() string {
 // Unwrap gives the cause.
 func (e *Error) Unwrap() error { return e.cause }
 
+// classified gives a cause that wraps a sentinel: an error that is none of ours came from what the
+// call depends on. An outcome that is unknown has a sentinel already, so nothing was committed.
+func classified(cause error) error {
+	for _, s := range sentinels {
+		if errors.Is(cause, s) {
+			return cause
+		}
+	}
+	return fmt.Errorf("%w: %w", cause, ErrInterrupted)
+}
+
 // wrap puts a cause into an Error, once.
 func wrap(op, table string, version int64, attempts int, cause error) error {
 	if cause == nil {
@@ -82,13 +102,13 @@ func wrap(op, table string, version int64, attempts int, cause error) error {
 	if e := (*Error)(nil); errors.As(cause, &e) {
 		return cause
 	}
-	return &Error{Op: op, Table: table, Version: version, Attempts: attempts, cause: cause}
+	return &Error{Op: op, Table: table, Version: version, Attempts: attempts, cause: classified(cause)}
 }
 
 // SafeToRunAgain says whether a scheduler may call again with the same arguments: that cannot double
 // the work, and may help. It is false for a nil error, for a plain [Table.Append] whose outcome is
-// unknown, and for the sentinels that calling again cannot mend. Of an error of the rows' own reader
-// it says true: whether it passes is the reader's to know.
+// unknown, and for the sentinels that calling again cannot mend. Of [ErrInterrupted] it says true:
+// whether what failed will pass is not for idem to know.
 func SafeToRunAgain(err error) bool {
 	if err == nil {
 		return false

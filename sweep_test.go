@@ -81,6 +81,9 @@ func claim(t *testing.T, mem *store.Mem, res *idem.Result, err error, done []str
 	version := opened(t, mem).Version()
 	landed := version == 2
 	require.LessOrEqual(t, version, int64(2), "one call makes one version at most")
+	if err != nil {
+		classified(t, err)
+	}
 	switch {
 	case err == nil:
 		require.Equal(t, idem.Committed, res.Outcome)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"strings"
 	"time"
 
 	"github.com/idemtable/idem/delta"
@@ -126,8 +127,9 @@ type UnknownError struct {
 }
 
 func (e *UnknownError) Error() string {
-	return fmt.Sprintf("commit %d was sent %d times and no answer could be had (last: %v): it may have landed or land later, so its data files stay; look for transaction %s, or call again where that is safe",
-		e.Version, e.Attempts, e.Cause, e.TxnID)
+	last := strings.ReplaceAll(fmt.Sprint(e.Cause), "\n", "; ")
+	return fmt.Sprintf("commit %d was sent (attempts: %d) and no answer could be had (last: %s): it may have landed or land later, so its data files stay; look for transaction %s, or call again where that is safe",
+		e.Version, e.Attempts, last, e.TxnID)
 }
 
 // Unwrap gives the sentinel and the cause.
