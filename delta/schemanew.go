@@ -3,6 +3,7 @@ package delta
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -20,10 +21,8 @@ func ValidateNew(s *Struct, partitionBy []string) error {
 		return fmt.Errorf("the schema has no columns, a table needs at least one: %w", ErrInput)
 	}
 	for i := range s.Fields {
-		for _, reserved := range reservedNames {
-			if foldName(s.Fields[i].Name) == reserved {
-				return fmt.Errorf("column %q: the name is reserved for the change data feed: rename it: %w", s.Fields[i].Name, ErrInput)
-			}
+		if err := refuseReserved(s.Fields[i].Name); err != nil {
+			return err
 		}
 	}
 	leaves := 0
@@ -31,6 +30,13 @@ func ValidateNew(s *Struct, partitionBy []string) error {
 		return err
 	}
 	return validatePartitionBy(s, partitionBy)
+}
+
+func refuseReserved(name string) error {
+	if slices.Contains(reservedNames, foldName(name)) {
+		return fmt.Errorf("column %q: the name is reserved for the change data feed: rename it: %w", name, ErrInput)
+	}
+	return nil
 }
 
 func validateStruct(s *Struct, path string, depth int, leaves *int) error {

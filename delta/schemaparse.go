@@ -28,11 +28,20 @@ func ParseSchema(text string) (*Struct, error) {
 	return s, nil
 }
 
+// writesBack says whether all that a schemaString says is in the schema that it reads as: not so with a user-defined type
+// or with members that idem does not know.
+func writesBack(text string) bool {
+	p := schemaParser{dec: json.NewDecoder(strings.NewReader(text))}
+	_, err := p.parseType(0)
+	return err == nil && !p.lost
+}
+
 // schemaParser reads a schema's tokens once, left to right, whatever the order of an object's members.
 // The text is known to be JSON.
 type schemaParser struct {
 	dec    *json.Decoder
 	leaves int
+	lost   bool // something was read that the schema does not hold
 }
 
 // typeNode is an object that describes a type, before it is known which.
@@ -133,6 +142,7 @@ func decodeMember[T any](p *schemaParser, key string, into *T) error {
 }
 
 func (p *schemaParser) skip() error {
+	p.lost = true
 	var ignored json.RawMessage
 	if err := p.dec.Decode(&ignored); err != nil {
 		return brokenSchema(err)
@@ -165,6 +175,7 @@ func (p *schemaParser) build(n typeNode) (Type, error) {
 		if n.sqlType == nil {
 			return nil, fmt.Errorf("a user-defined type without sqlType: %w", ErrUnsupported)
 		}
+		p.lost = true
 		return n.sqlType, nil
 	case "":
 		return nil, fmt.Errorf("an object where a type is expected has no type member: %w", ErrCorrupt)
