@@ -34,6 +34,12 @@ type ReplaceWhere struct {
 	// as many, or less), the sign of a partial source. 0 is off.
 	MaxShrink float64
 
+	// Evolve adds the columns that the rows have and the table lacks, in the commit that writes the
+	// rows; Where may name them. Without it such a column is an error. New columns, and new fields
+	// of structs at any depth, go to the end and are nullable; what the table had keeps its
+	// spelling, order and type, and rows that were there read the new columns as NULL.
+	Evolve bool
+
 	// Txn fences and skips: see [Table.AppendWithTxn]. Optional.
 	Txn Txn
 
@@ -47,19 +53,24 @@ type ReplaceAll struct {
 
 	AllowEmpty bool    // as in ReplaceWhere
 	MaxShrink  float64 // as in ReplaceWhere
+	Evolve     bool    // as in ReplaceWhere
 	Txn        Txn
 	Note       string
 }
 
 // ReplaceWhere makes the rows of the table for which the slice is TRUE equal to the rows given, in
-// one commit. Every row given must be in the slice. Columns go by name, ignoring case; a column
-// that the rows lack becomes NULL and is named in the result.
+// one commit. Every row given must be in the slice. Columns go by name, ignoring case, at every
+// level; a column that the rows lack becomes NULL and is named in the result, and one that the table
+// lacks is an error, or is added to it with Evolve.
 //
 // A second call with the same rows changes nothing and makes no version: the result is Unchanged.
 // Rows that implement [Rewinder] are hashed first and then written only if they
 // differ; others are written, compared, and dropped again when equal. Two calls at once on one
 // slice: one wins, the other compares and redoes its work against the new table, or returns
 // [ErrConflict].
+//
+// Nested values are equal by content: NULL is not a struct of NULLs nor an empty list, lists are
+// ordered, and maps are not.
 //
 // Errors: [ErrInput] for rows outside the slice, rows that the table's columns or constraints do
 // not take, an empty replacement without AllowEmpty, a slice that is not a condition.
@@ -76,7 +87,7 @@ func (t *Table) ReplaceWhere(ctx context.Context, rows array.RecordReader, r Rep
 	if err != nil {
 		return nil, t.fail(opReplaceWhere, err)
 	}
-	p := &plan.Replace{Env: &t.env, Input: input(rows), Where: where, AllowEmpty: r.AllowEmpty, MaxShrink: r.MaxShrink}
+	p := &plan.Replace{Env: &t.env, Input: input(rows), Where: where, AllowEmpty: r.AllowEmpty, MaxShrink: r.MaxShrink, Evolve: r.Evolve || r.Txn.Evolve}
 	return t.replace(ctx, opReplaceWhere, p, r.Txn, r.Note)
 }
 
@@ -86,7 +97,7 @@ func (t *Table) ReplaceAll(ctx context.Context, rows array.RecordReader, r Repla
 	if err := checkShrink(r.MaxShrink); err != nil {
 		return nil, t.fail(opReplaceAll, err)
 	}
-	p := &plan.Replace{Env: &t.env, Input: input(rows), AllowEmpty: r.AllowEmpty, MaxShrink: r.MaxShrink}
+	p := &plan.Replace{Env: &t.env, Input: input(rows), AllowEmpty: r.AllowEmpty, MaxShrink: r.MaxShrink, Evolve: r.Evolve || r.Txn.Evolve}
 	return t.replace(ctx, opReplaceAll, p, r.Txn, r.Note)
 }
 
@@ -97,7 +108,7 @@ func (t *Table) replace(ctx context.Context, op string, p *plan.Replace, txn Txn
 	defer p.Close()
 	return t.write(ctx, &call{
 		op: op, txn: txn, note: note, planner: p,
-		report: func(r *Result) { r.take(p.Counts); r.MissingColumns = p.Missing },
+		report: func(r *Result) { r.take(p.Counts); r.MissingColumns, r.AddedColumns = p.Missing, p.Added },
 	})
 }
 

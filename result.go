@@ -82,8 +82,12 @@ type Result struct {
 	BytesAdded int64
 
 	// MissingColumns are the table's columns that the rows lacked: they became NULL, or kept their
-	// value in an update.
+	// value in an update. Fields below a column that the rows had are dotted paths:
+	// "address.street", "lines.element.price", "labels.value.text".
 	MissingColumns []string
+
+	// AddedColumns are the columns that this call added to the table (Evolve), as dotted paths.
+	AddedColumns []string
 
 	// PayloadUnknown says that the tag was recorded without a digest, so that Txn.VerifyPayload had
 	// nothing to compare with.
@@ -121,6 +125,9 @@ func (r *Result) String() string {
 		if n.n != 0 {
 			fmt.Fprintf(&b, ", %d %s", n.n, n.name)
 		}
+	}
+	if len(r.AddedColumns) > 0 {
+		fmt.Fprintf(&b, ", columns added: %s", strings.Join(r.AddedColumns, ", "))
 	}
 	if r.Recorded >= 0 {
 		fmt.Fprintf(&b, ", tag at %d", r.Recorded)

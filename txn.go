@@ -36,9 +36,14 @@ type Txn struct {
 
 	// Reapply writes the rows again when the tag is recorded but a RESTORE took its rows away.
 	Reapply bool
+
+	// Evolve also adds the columns that the rows have and the table lacks, as [ReplaceWhere.Evolve]
+	// does. It stands here for [Table.AppendWithTxn], which takes nothing but a Txn; with another
+	// verb it does the same as the Evolve of that verb.
+	Evolve bool
 }
 
-func (x Txn) given() bool { return x.AppID != "" || x.Version != 0 || x.VerifyPayload || x.Reapply }
+func (x Txn) given() bool { return x != Txn{} }
 
 func (x Txn) validate() error {
 	switch {
@@ -78,6 +83,9 @@ const (
 // delta.setTransactionRetentionDuration it forgets tags after that time, and the guard ends there
 // ([Result.TxnRetention]).
 //
+// A column that the table lacks is [ErrInput], or is added to it with Txn.Evolve, by the commit that
+// has the rows and the tag; a skipped call adds none.
+//
 // The caller keeps ownership of rows and releases them.
 func (t *Table) AppendWithTxn(ctx context.Context, rows array.RecordReader, txn Txn) (*Result, error) {
 	if rows == nil {
@@ -86,7 +94,7 @@ func (t *Table) AppendWithTxn(ctx context.Context, rows array.RecordReader, txn 
 	if err := txn.validate(); err != nil {
 		return nil, t.fail(opAppendWithTxn, err)
 	}
-	p := &plan.Append{Env: &t.env, Input: input(rows)}
+	p := &plan.Append{Env: &t.env, Input: input(rows), Evolve: txn.Evolve}
 	return t.write(ctx, t.appendCall(opAppendWithTxn, p, txn, ""))
 }
 
@@ -96,10 +104,13 @@ type Append struct {
 
 	// Reason says why duplicates are acceptable. It is required and kept in the log.
 	Reason string
+
+	// Evolve adds the columns that the rows have and the table lacks: see [ReplaceWhere.Evolve].
+	Evolve bool
 }
 
 // Append appends rows. A second call appends them again: use it only where that is accepted, and
-// say why in Reason. Rows that are none are Unchanged.
+// say why in Reason. Rows that are none are Unchanged, unless they bring a column (Evolve).
 //
 // An unknown outcome ([ErrUnknownOutcome]) must not be answered by calling again: [Table.Resolve]
 // finds out what became of it.
@@ -110,14 +121,14 @@ func (t *Table) Append(ctx context.Context, rows array.RecordReader, r Append) (
 	if strings.TrimSpace(r.Reason) == "" {
 		return nil, t.fail(opAppend, fmt.Errorf("%w: Append.Reason is empty: a plain append doubles its rows when it is repeated; say why that is acceptable, or use AppendWithTxn", ErrInput))
 	}
-	p := &plan.Append{Env: &t.env, Input: input(rows)}
+	p := &plan.Append{Env: &t.env, Input: input(rows), Evolve: r.Evolve}
 	return t.write(ctx, t.appendCall(opAppend, p, Txn{}, r.Reason))
 }
 
 func (t *Table) appendCall(op string, p *plan.Append, txn Txn, note string) *call {
 	return &call{
 		op: op, txn: txn, note: note, planner: p,
-		report: func(r *Result) { r.take(p.Counts); r.MissingColumns = p.Missing },
+		report: func(r *Result) { r.take(p.Counts); r.MissingColumns, r.AddedColumns = p.Missing, p.Added },
 	}
 }
 

@@ -109,7 +109,7 @@ func (e *evolver) within(t Type, dt arrow.DataType, path string, depth int) (Typ
 	if depth > maxSchemaDepth {
 		return t, nil // deeper than any table: the types differ, which is not ours to say
 	}
-	dt = plainArrow(dt)
+	dt = PlainArrowType(dt)
 	switch t := t.(type) {
 	case *Struct:
 		if st, ok := dt.(*arrow.StructType); ok {
@@ -149,8 +149,8 @@ func (e *evolver) entries(t *Map, m *arrow.MapType, path string, depth int) (Typ
 	return &Map{Key: t.Key, Value: value, ValueContainsNull: t.ValueContainsNull}, nil
 }
 
-// plainArrow looks through the encodings of a type.
-func plainArrow(dt arrow.DataType) arrow.DataType {
+// PlainArrowType looks through the encodings of a type: dictionaries, runs and extensions.
+func PlainArrowType(dt arrow.DataType) arrow.DataType {
 	for {
 		switch t := dt.(type) {
 		case *arrow.DictionaryType:

@@ -12,10 +12,11 @@ import (
 type Append struct {
 	Env    *Env
 	Input  Input
+	Evolve bool // add columns that the table lacks
 	Counts Counts
 
-	// Missing are the table's columns that the rows lacked.
-	Missing []string
+	// Missing are the table's columns that the rows lacked, Added those that the table did.
+	Missing, Added []string
 
 	base  *delta.Snapshot // the rows were checked against its definition
 	files []*delta.Add
@@ -25,24 +26,32 @@ type Append struct {
 
 // Plan writes the rows at the first attempt and proposes the same files at every later one.
 func (p *Append) Plan(ctx context.Context, snap *delta.Snapshot) (*Proposal, error) {
-	if p.base == nil {
-		if err := p.write(ctx, snap); err != nil {
-			return nil, err
-		}
-		p.base = snap
-	} else if err := sameDefinition(p.base, snap); err != nil {
+	to, err := evolve(snap, p.Input.brings(p.Evolve))
+	if err != nil {
 		return nil, err
 	}
-	if len(p.files) == 0 {
+	if p.base == nil {
+		err = p.write(ctx, to.snap)
+	} else {
+		err = to.follows(p.base, p.Input.brings(p.Evolve))
+	}
+	if err != nil {
+		return nil, err
+	}
+	if p.base == nil {
+		p.base = to.snap
+	}
+	p.Added = to.added
+	if len(p.files) == 0 && to.metadata == nil {
 		return nil, nil
 	}
-	return &Proposal{
+	return to.amend(&Proposal{
 		Operation:   "WRITE",
 		Parameters:  map[string]any{"mode": "Append", "partitionBy": partitionParameter(snap)},
 		Metrics:     map[string]string{"numFiles": strconv.Itoa(len(p.files)), "numOutputRows": strconv.FormatInt(p.rows, 10)},
 		Actions:     adds(p.files),
 		BlindAppend: true,
-	}, nil
+	}), nil
 }
 
 // Digest is the number and the digest of the rows written.
@@ -52,7 +61,7 @@ func (p *Append) write(ctx context.Context, snap *delta.Snapshot) error {
 	if p.Input.Reader == nil {
 		return nil
 	}
-	in, err := newIntake(p.Env, snap, p.Input)
+	in, err := newIntake(p.Env, snap, p.Input, p.Evolve)
 	if err != nil {
 		return err
 	}

@@ -19,6 +19,10 @@ type ConformOptions struct {
 	// Partial gives only the columns that the rows have; otherwise columns that they lack are NULL.
 	Partial bool
 
+	// Evolve says that the columns that the rows bring were added to the table: an error about a
+	// type says that those of others stay.
+	Evolve bool
+
 	_ struct{}
 }
 
@@ -31,6 +35,7 @@ type Conformer struct {
 	out     *arrow.Schema
 	columns []conformColumn // one for each column of out
 	missing []string
+	evolves bool
 }
 
 // conformColumn says where a column of the table comes from.
@@ -43,7 +48,7 @@ type conformColumn struct {
 // ignoring case, a column that the table lacks, a type that cannot be stored without loss, and a
 // NOT NULL column that the rows lack are errors that wrap [delta.ErrInput] and name the column.
 func NewConformer(input *arrow.Schema, table *arrow.Schema, o ConformOptions) (*Conformer, error) {
-	c := &Conformer{input: input}
+	c := &Conformer{input: input, evolves: o.Evolve}
 	bound, err := bindFields(input.Fields(), table.Fields(), "")
 	if err != nil {
 		return nil, err
@@ -60,7 +65,7 @@ func NewConformer(input *arrow.Schema, table *arrow.Schema, o ConformOptions) (*
 				return nil, fmt.Errorf("%w: the rows lack the column %q, which is NOT NULL and has no default; give it a value in every row",
 					delta.ErrInput, f.Name)
 			}
-		} else if column.convert, err = planConversion(input.Field(column.from).Type, f.Type, f.Name); err != nil {
+		} else if err := c.bind(&column, f); err != nil {
 			return nil, err
 		}
 		fields = append(fields, f)
@@ -71,11 +76,61 @@ func NewConformer(input *arrow.Schema, table *arrow.Schema, o ConformOptions) (*
 	return c, nil
 }
 
+// bind plans the conversion of a column that the rows have.
+func (c *Conformer) bind(column *conformColumn, f arrow.Field) (err error) {
+	from := c.input.Field(column.from).Type
+	if column.convert, err = planConversion(from, f.Type, f.Name); err != nil {
+		if mismatch := (*typeError)(nil); c.evolves && errors.As(err, &mismatch) {
+			return fmt.Errorf("%w; %s", err, noWidening)
+		}
+		return err
+	}
+	c.missing = appendMissing(c.missing, from, f.Type, f.Name)
+	return nil
+}
+
+// noWidening is for those who expect it of Evolve.
+const noWidening = "Evolve adds columns and leaves the type of those that are there: widening one needs the table feature typeWidening, which idem does not write"
+
+// appendMissing names the fields below a column that the table has and the rows lack.
+func appendMissing(out []string, from, to arrow.DataType, path string) []string {
+	from = delta.PlainArrowType(from)
+	switch to := to.(type) {
+	case *arrow.StructType:
+		f, ok := from.(*arrow.StructType)
+		if !ok {
+			return out
+		}
+		given := make(map[string]arrow.DataType, f.NumFields())
+		for _, field := range f.Fields() {
+			given[foldName(field.Name)] = field.Type
+		}
+		for _, field := range to.Fields() {
+			if t, ok := given[foldName(field.Name)]; ok {
+				out = appendMissing(out, t, field.Type, path+"."+field.Name)
+			} else {
+				out = append(out, path+"."+field.Name)
+			}
+		}
+	case *arrow.ListType:
+		if f, ok := from.(arrow.ListLikeType); ok {
+			return appendMissing(out, f.Elem(), to.Elem(), path+".element")
+		}
+	case *arrow.MapType:
+		if f, ok := from.(*arrow.MapType); ok {
+			out = appendMissing(out, f.KeyType(), to.KeyType(), path+".key")
+			return appendMissing(out, f.ItemType(), to.ItemType(), path+".value")
+		}
+	}
+	return out
+}
+
 // Schema is that of the batches given out: the whole table or, when partial, the columns that the
 // rows have, in table order and table types.
 func (c *Conformer) Schema() *arrow.Schema { return c.out }
 
-// Missing names the columns of the table that the rows lack, in table order.
+// Missing names the columns of the table that the rows lack, in table order; fields of columns that
+// they have by dotted paths ("address.street", "lines.element.price", "labels.value.text").
 func (c *Conformer) Missing() []string { return slices.Clone(c.missing) }
 
 // Batch converts a batch of the input schema. Columns that have the table's type already are shared,
@@ -99,7 +154,7 @@ func (c *Conformer) Batch(mem memory.Allocator, batch arrow.RecordBatch, firstRo
 		}
 		a, err := column.convert(mem, batch.Column(column.from))
 		if err != nil {
-			return nil, columnError(err, c.out.Field(i), firstRow)
+			return nil, c.columnError(err, c.out.Field(i), firstRow)
 		}
 		columns = append(columns, a)
 	}
@@ -122,10 +177,13 @@ func (c *Conformer) sameSchema(batch arrow.RecordBatch) error {
 }
 
 // columnError puts the row and the column before what is wrong with a value.
-func columnError(err error, f arrow.Field, firstRow int64) error {
+func (c *Conformer) columnError(err error, f arrow.Field, firstRow int64) error {
 	var cell *cellError
 	if !errors.As(err, &cell) {
 		return fmt.Errorf("column %q: %w", f.Name, err)
+	}
+	if c.evolves && strings.Contains(cell.why, columnsType) {
+		cell.why += "; " + noWidening
 	}
 	if cell.row < 0 {
 		return fmt.Errorf("%w: column %q: %s", delta.ErrInput, f.Name+cell.path, cell.why)
@@ -155,7 +213,7 @@ func bindFields(input, target []arrow.Field, path string) ([]int, error) {
 	}
 	for _, f := range input {
 		if _, left := seen[foldName(f.Name)]; left {
-			return nil, fmt.Errorf("%w: the rows have a column %q that the table lacks%s; drop it from the rows or add the column to the table",
+			return nil, fmt.Errorf("%w: the rows have a column %q that the table lacks%s; drop it from the rows, or set Evolve: true, which adds it to the table",
 				delta.ErrInput, path+f.Name, pred.Suggest(target, f.Name))
 		}
 	}

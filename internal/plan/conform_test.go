@@ -182,7 +182,7 @@ func TestConformRefusesValues(t *testing.T) {
 		{"a dictionary value", &arrow.DictionaryType{IndexType: p.Int8, ValueType: p.Int64}, p.Int8, `[1, 1, 300]`, []string{"row 13", "300"}},
 		{"a value in a struct", arrow.StructOf(arrow.Field{Name: "A", Type: p.Int64, Nullable: true}), arrow.StructOf(arrow.Field{Name: "a", Type: p.Int8, Nullable: true}),
 			`[{"A": 1}, {"A": 300}]`, []string{"row 12", `"c.a"`, "300"}},
-		{"a value in a list", arrow.ListOf(p.Int64), arrow.ListOf(p.Int8), `[[1, 2], null, [], [3, 300]]`, []string{"row 14", `"c[]"`, "300"}},
+		{"a value in a list", arrow.ListOf(p.Int64), arrow.ListOf(p.Int8), `[[1, 2], null, [], [3, 300]]`, []string{"row 14", `"c.element"`, "300"}},
 		{"a value in a map", arrow.MapOf(arrow.BinaryTypes.String, p.Int64), arrow.MapOf(arrow.BinaryTypes.String, p.Int8),
 			`[[{"key": "a", "value": 300}]]`, []string{"row 11", `"c.value"`, "300"}},
 	} {
@@ -225,7 +225,7 @@ func TestConformRefusesTypes(t *testing.T) {
 		{"a list is no value", arrow.ListOf(p.Int8), p.Int8, "between kinds"},
 		{"a map is no list", arrow.MapOf(str, str), arrow.ListOf(str), "between kinds"},
 		{"inside a dictionary", &arrow.DictionaryType{IndexType: p.Int8, ValueType: str}, p.Int8, "between kinds"},
-		{"inside a list", arrow.ListOf(str), arrow.ListOf(p.Int8), `"c[]"`},
+		{"inside a list", arrow.ListOf(str), arrow.ListOf(p.Int8), `"c.element"`},
 		{"a field that the table lacks", arrow.StructOf(arrow.Field{Name: "strret", Type: str}), arrow.StructOf(arrow.Field{Name: "street", Type: str}), `"c.strret" that the table lacks, is it "street"?`},
 		{"fields that differ by case", arrow.StructOf(arrow.Field{Name: "a", Type: str}, arrow.Field{Name: "A", Type: str}), arrow.StructOf(arrow.Field{Name: "a", Type: str}), `"c.a" and "c.A"`},
 	} {
@@ -377,7 +377,7 @@ func TestConformRefusesColumns(t *testing.T) {
 		input []arrow.Field
 		says  []string
 	}{
-		{"a column that the table lacks", []arrow.Field{field("id", true), field("amuont", true)}, []string{`"amuont"`, `is it "amount"?`, "drop it", "add the column"}},
+		{"a column that the table lacks", []arrow.Field{field("id", true), field("amuont", true)}, []string{`"amuont"`, `is it "amount"?`, "drop it", "set Evolve: true"}},
 		{"two columns that differ only by case", []arrow.Field{field("id", true), field("ID", true)}, []string{`"id" and "ID"`}},
 		{"the same column twice", []arrow.Field{field("id", true), field("id", true)}, []string{`"id" and "id"`}},
 		{"a NOT NULL column is missing", []arrow.Field{field("amount", true)}, []string{`"id"`, "NOT NULL"}},

@@ -21,7 +21,7 @@ type conversion func(mem memory.Allocator, in arrow.Array) (arrow.Array, error)
 // cellError says which value of the array at hand cannot be stored. row -1 means the whole array.
 type cellError struct {
 	row   int
-	path  string // below the column: ".street", "[]"
+	path  string // below the column: ".street", ".element"
 	value string
 	why   string // goes on after "the value V "
 }
@@ -29,6 +29,9 @@ type cellError struct {
 func (e *cellError) Error() string {
 	return fmt.Sprintf("row %d: the value %s %s", e.row, e.value, e.why)
 }
+
+// columnsType is in what is said of values that a wider type would hold.
+const columnsType = "the column's type "
 
 // badCell refuses row i of in.
 func badCell(in arrow.Array, i int, why string, args ...any) error {
@@ -74,10 +77,22 @@ func planConversion(from, to arrow.DataType, path string) (conversion, error) {
 		return nil, err
 	}
 	if c == nil {
-		return nil, fmt.Errorf("%w: column %q is %s in the table, and the rows have %s%s", delta.ErrInput, path, to, from, refusal(from, to))
+		return nil, &typeError{path: path, from: from, to: to}
 	}
 	return c, nil
 }
+
+// typeError says that no value of one type can be stored as another. It wraps [delta.ErrInput].
+type typeError struct {
+	path     string
+	from, to arrow.DataType
+}
+
+func (e *typeError) Error() string {
+	return fmt.Sprintf("%v: column %q is %s in the table, and the rows have %s%s", delta.ErrInput, e.path, e.to, e.from, refusal(e.from, e.to))
+}
+
+func (e *typeError) Unwrap() error { return delta.ErrInput }
 
 // planPlain is planConversion for types that hold their values themselves. No conversion and no
 // error means that the one type cannot be stored as the other.
@@ -269,7 +284,7 @@ func integers[O int8 | int16 | int32 | int64](from, to arrow.DataType) conversio
 }
 
 func integer[I int8 | int16 | int32 | int64 | uint8 | uint16 | uint32 | uint64, O int8 | int16 | int32 | int64](to arrow.DataType) conversion {
-	overflow := fmt.Sprintf("overflows the column's type %s", to)
+	overflow := fmt.Sprintf("overflows "+columnsType+"%s", to)
 	return mapValues(to, func(v I) (O, string) {
 		o := O(v)
 		if I(o) != v || (o < 0) != (v < 0) {
@@ -394,11 +409,11 @@ type rescale struct {
 }
 
 func (r rescale) overflow() string {
-	return fmt.Sprintf("overflows the column's type decimal(%d,%d)", r.to.Precision, r.to.Scale)
+	return fmt.Sprintf("overflows "+columnsType+"decimal(%d,%d)", r.to.Precision, r.to.Scale)
 }
 
 func (r rescale) lost() string {
-	return fmt.Sprintf("has more than the %d decimal places of the column's type decimal(%d,%d); round it in the rows if that is meant",
+	return fmt.Sprintf("has more than the %d decimal places of "+columnsType+"decimal(%d,%d); round it in the rows if that is meant",
 		r.to.Scale, r.to.Precision, r.to.Scale)
 }
 

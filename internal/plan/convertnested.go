@@ -243,11 +243,11 @@ func toList(from arrow.DataType, to *arrow.ListType, path string) (conversion, e
 	if !ok || from.ID() == arrow.MAP {
 		return nil, nil
 	}
-	element, err := planConversion(f.Elem(), to.Elem(), path+"[]")
+	element, err := planConversion(f.Elem(), to.Elem(), path+".element")
 	if err != nil {
 		return nil, err
 	}
-	return listConversion(to, element, "[]"), nil
+	return listConversion(to, element, ".element"), nil
 }
 
 // toMap binds key to key and value to value; their fields have no names that mean anything.

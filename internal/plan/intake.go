@@ -20,8 +20,9 @@ type intake struct {
 	check   *Validator
 }
 
-func newIntake(env *Env, snap *delta.Snapshot, in Input) (*intake, error) {
-	c, err := NewConformer(in.Reader.Schema(), snap.ArrowSchema(), ConformOptions{})
+// newIntake takes rows in for a table; evolves says that the columns they bring were added to it.
+func newIntake(env *Env, snap *delta.Snapshot, in Input, evolves bool) (*intake, error) {
+	c, err := NewConformer(in.Reader.Schema(), snap.ArrowSchema(), ConformOptions{Evolve: evolves})
 	if err != nil {
 		return nil, err
 	}

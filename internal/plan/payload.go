@@ -12,7 +12,7 @@ func (p *Append) Payload(ctx context.Context, snap *delta.Snapshot) (int64, rows
 	if p.base != nil {
 		return p.rows, p.sum, nil
 	}
-	return payload(ctx, p.Env, snap, p.Input, &p.Counts)
+	return payload(ctx, p.Env, snap, p.Input, p.Evolve, &p.Counts)
 }
 
 // Payload is the number and the digest of the rows given. It reads them if Plan did not.
@@ -20,14 +20,18 @@ func (p *Replace) Payload(ctx context.Context, snap *delta.Snapshot) (int64, row
 	if p.base != nil {
 		return p.in.rows, p.in.sum, nil
 	}
-	return payload(ctx, p.Env, snap, p.Input, &p.Counts)
+	return payload(ctx, p.Env, snap, p.Input, p.Evolve, &p.Counts)
 }
 
-func payload(ctx context.Context, env *Env, snap *delta.Snapshot, given Input, c *Counts) (int64, rows.Digest, error) {
+func payload(ctx context.Context, env *Env, snap *delta.Snapshot, given Input, evolves bool, c *Counts) (int64, rows.Digest, error) {
 	if given.Reader == nil {
 		return 0, rows.Digest{}, nil
 	}
-	in, err := newIntake(env, snap, given)
+	to, err := evolve(snap, given.brings(evolves))
+	if err != nil {
+		return 0, rows.Digest{}, err
+	}
+	in, err := newIntake(env, to.snap, given, evolves)
 	if err != nil {
 		return 0, rows.Digest{}, err
 	}

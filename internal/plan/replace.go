@@ -28,8 +28,13 @@ type Replace struct {
 	// MaxShrink refuses a new slice that has this fraction fewer rows than the old one. 0 is off.
 	MaxShrink float64
 
-	Counts  Counts
-	Missing []string
+	// Evolve adds columns that the table lacks.
+	Evolve bool
+
+	Counts Counts
+
+	// Missing are the table's columns that the rows lacked, Added those that the table did.
+	Missing, Added []string
 
 	base     *delta.Snapshot
 	in       *written // rows of the input; files is nil while they are only hashed
@@ -42,11 +47,21 @@ type Replace struct {
 func (p *Replace) deletes() bool { return p.Input.Reader == nil }
 
 // Plan compares the slice with the input, and proposes to replace it when they differ; else it
-// proposes no action.
+// proposes no action but that of a new column.
 func (p *Replace) Plan(ctx context.Context, snap *delta.Snapshot) (*Proposal, error) {
-	if err := p.begin(ctx, snap); err != nil {
+	to, err := evolve(snap, p.Input.brings(p.Evolve))
+	if err != nil {
 		return nil, err
 	}
+	if err := p.begin(ctx, to); err != nil {
+		return nil, err
+	}
+	p.Added = to.added
+	proposal, err := p.plan(ctx, to.snap)
+	return to.amend(proposal), err
+}
+
+func (p *Replace) plan(ctx context.Context, snap *delta.Snapshot) (*Proposal, error) {
 	files, where, err := p.prune(ctx, snap)
 	if err != nil {
 		return nil, err
@@ -72,9 +87,10 @@ func (p *Replace) Plan(ctx context.Context, snap *delta.Snapshot) (*Proposal, er
 }
 
 // begin takes the input in, the first time: a re-readable one is hashed, a one-pass one written.
-func (p *Replace) begin(ctx context.Context, snap *delta.Snapshot) error {
+func (p *Replace) begin(ctx context.Context, to evolved) error {
+	snap := to.snap
 	if p.base != nil {
-		return sameDefinition(p.base, snap)
+		return to.follows(p.base, p.Input.brings(p.Evolve))
 	}
 	if err := mutable(snap, p.verb()); err != nil {
 		return err
@@ -107,7 +123,7 @@ func (p *Replace) begin(ctx context.Context, snap *delta.Snapshot) error {
 }
 
 func (p *Replace) intake(snap *delta.Snapshot) (*intake, *guard, error) {
-	in, err := newIntake(p.Env, snap, p.Input)
+	in, err := newIntake(p.Env, snap, p.Input, p.Evolve)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -1,0 +1,61 @@
+package plan
+
+import (
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/idemtable/idem/delta"
+)
+
+// evolved is the table that a call writes to: as the snapshot has it or, for a call that evolves,
+// with the columns that its rows bring. It is worked out anew for each attempt, so that a winner's
+// definition is never overwritten: what the winner added is found, what it changed is kept.
+type evolved struct {
+	snap     *delta.Snapshot // to plan on
+	metadata *delta.Metadata // to commit with the rows; nil if no column is new
+	added    []string        // dotted paths of the new columns
+}
+
+// brings is the schema of the rows of a call that evolves; nil if it does not, or has no rows.
+func (in Input) brings(evolves bool) *arrow.Schema {
+	if !evolves || in.Reader == nil {
+		return nil
+	}
+	return in.Reader.Schema()
+}
+
+// evolve gives the table that rows are written to. Without rows it is the snapshot.
+func evolve(snap *delta.Snapshot, rows *arrow.Schema) (evolved, error) {
+	if rows == nil {
+		return evolved{snap: snap}, nil
+	}
+	to, added, err := snap.Evolved(rows)
+	if err != nil {
+		return evolved{}, err
+	}
+	e := evolved{snap: to, added: added}
+	if len(added) > 0 {
+		e.metadata = to.Metadata()
+	}
+	return e, nil
+}
+
+// follows says whether what was prepared for one definition may be committed to this one. When a
+// winner gave a column that the rows bring another type, it is the rows that do not fit.
+func (e evolved) follows(base *delta.Snapshot, rows *arrow.Schema) error {
+	err := sameDefinition(base, e.snap)
+	if err == nil || rows == nil {
+		return err
+	}
+	if _, unfit := NewConformer(rows, e.snap.ArrowSchema(), ConformOptions{Partial: true, Evolve: true}); unfit != nil {
+		return unfit
+	}
+	return err
+}
+
+// amend puts the new definition into a proposal: one commit has both the columns and the rows.
+func (e evolved) amend(p *Proposal) *Proposal {
+	if p != nil && e.metadata != nil {
+		p.Actions = append(p.Actions, delta.Action{Metadata: e.metadata})
+	}
+	return p
+}
