@@ -1,6 +1,7 @@
 package pred
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -25,8 +26,49 @@ func Bind(e expr.Expr, schema *arrow.Schema) (*Predicate, error) {
 	if err != nil {
 		return nil, err
 	}
-	slices.Sort(b.columns)
-	return &Predicate{tree: e, schema: schema, root: root, columns: slices.Compact(b.columns)}, nil
+	return &Predicate{binding: b.binding(e), root: root}, nil
+}
+
+// BindValue is Bind for an expression of any type. A condition is a value of the type BOOLEAN.
+func BindValue(e expr.Expr, schema *arrow.Schema) (*Value, error) {
+	return bindValue(e, schema, nil)
+}
+
+// BindValueAs is BindValue for an expression whose values are stored in a column of the type to. As
+// in Spark's ANSI mode a number is converted to any type of numbers, where one that does not fit is
+// an error of the row; else only what loses nothing is converted, and a string and a number never
+// into each other.
+func BindValueAs(e expr.Expr, schema *arrow.Schema, to arrow.DataType) (*Value, error) {
+	return bindValue(e, schema, to)
+}
+
+func bindValue(e expr.Expr, schema *arrow.Schema, to arrow.DataType) (*Value, error) {
+	if e == nil {
+		return nil, fmt.Errorf("expression: there is none: %w", delta.ErrInput)
+	}
+	b := &binder{schema: schema}
+	root, typ, err := b.value(e, to)
+	if err != nil {
+		var r *refusal
+		if errors.As(err, &r) {
+			r.noun = "expression"
+		}
+		return nil, err
+	}
+	return &Value{binding: b.binding(e), root: root, typ: typ}, nil
+}
+
+func (b *binder) value(e expr.Expr, to arrow.DataType) (calc, arrow.DataType, error) {
+	t, err := b.term(e)
+	if err != nil {
+		return nil, nil, err
+	}
+	if to == nil {
+		c, err := b.calc(t)
+		return c, t.data(), err
+	}
+	c, err := b.stored(t, to)
+	return c, to, err
 }
 
 type binder struct {
@@ -34,24 +76,44 @@ type binder struct {
 	columns []int
 }
 
-// refuse makes an error about a part of the condition.
-func refuse(e expr.Expr, format string, args ...any) error {
-	text, where := e.String(), ""
+func (b *binder) binding(e expr.Expr) binding {
+	slices.Sort(b.columns)
+	return binding{tree: e, schema: b.schema, columns: slices.Compact(b.columns)}
+}
+
+// refusal says why a part of an expression cannot be bound.
+type refusal struct {
+	noun string
+	at   expr.Expr
+	text string
+}
+
+func (r *refusal) Error() string {
+	text, where := r.at.String(), ""
 	if len(text) > 80 {
 		text = strings.ToValidUTF8(text[:80], "") + "…"
 	}
-	if e.Pos() >= 0 {
-		where = fmt.Sprintf(", byte %d", e.Pos())
+	if r.at.Pos() >= 0 {
+		where = fmt.Sprintf(", byte %d", r.at.Pos())
 	}
-	return fmt.Errorf("condition%s, at %s: %s: %w", where, text, fmt.Sprintf(format, args...), delta.ErrInput)
+	return fmt.Sprintf("%s%s, at %s: %s: %v", r.noun, where, text, r.text, delta.ErrInput)
 }
 
-// term is a bound part of a condition: exactly one of a condition, an operand and a constant.
+func (r *refusal) Unwrap() error { return delta.ErrInput }
+
+// refuse makes an error about a part of the expression.
+func refuse(e expr.Expr, format string, args ...any) error {
+	return &refusal{noun: "condition", at: e, text: fmt.Sprintf(format, args...)}
+}
+
+// term is a bound part of an expression: a condition, an operand, a constant, or an operand of
+// booleans with the condition that it is.
 type term struct {
-	expr  expr.Expr
-	node  node
-	op    *operand
-	value *value
+	expr     expr.Expr
+	node     node
+	op       *operand
+	constant *datum
+	of       arrow.DataType // of the constant: NULL may have one, too
 }
 
 func (t term) typ() sqlType {
@@ -61,8 +123,21 @@ func (t term) typ() sqlType {
 	case t.op != nil:
 		return t.op.typ
 	}
-	return t.value.sqlType
+	return t.constant.sqlType
 }
+
+// data is the Arrow type; that of NULL alone is arrow.Null.
+func (t term) data() arrow.DataType {
+	switch {
+	case t.op != nil:
+		return t.op.data
+	case t.node != nil:
+		return arrow.FixedWidthTypes.Boolean
+	}
+	return t.of
+}
+
+func (t term) isNull() bool { return t.constant != nil && t.constant.kind == kindNull }
 
 // condition binds a part that must be TRUE, FALSE or NULL.
 func (b *binder) condition(e expr.Expr) (node, error) {
@@ -77,10 +152,10 @@ func (t term) condition() (node, error) {
 	switch {
 	case t.node != nil:
 		return t.node, nil
-	case t.value != nil && t.value.kind == kindNull:
+	case t.isNull():
 		return constant{null}, nil
-	case t.value != nil && t.value.kind == kindBool:
-		return constant{truthOf(t.value.i != 0)}, nil
+	case t.constant != nil && t.constant.kind == kindBool:
+		return constant{truthOf(t.constant.i != 0)}, nil
 	}
 	return nil, refuse(t.expr, "a condition must be TRUE or FALSE, this is %s", t.typ())
 }
@@ -121,52 +196,44 @@ func (b *binder) term(e expr.Expr) (term, error) {
 	return term{}, refuse(e, "%T is not supported in a condition", e)
 }
 
-// changing are the functions whose value changes from one call to the next: a run that is repeated
-// would ask another question.
-var changing = []string{
-	"rand", "random", "randn", "uuid", "now", "current_timestamp", "current_date", "curdate", "localtimestamp", "unix_timestamp",
-	"current_user", "current_timezone", "monotonically_increasing_id", "shuffle", "input_file_name", "spark_partition_id",
-}
-
-func refuseCall(e *expr.Call) error {
-	if slices.Contains(changing, strings.ToLower(e.Name)) {
-		return refuse(e, "the function %s gives another value at each run: compute it once and give it as an argument", e.Name)
-	}
-	return refuse(e, "the function %s is not supported in a condition", e.Name)
-}
-
 // literal reads a constant.
 func literal(e *expr.Literal) (term, error) {
 	l, ok := expr.Lit(e.Value).(*expr.Literal) // trees made by hand may hold any scalar
 	if !ok {
 		return term{}, refuse(e, "this constant is no literal")
 	}
-	v, err := valueOf(l.Value)
+	if l.Value == nil {
+		return term{expr: e, constant: &datum{}, of: arrow.Null}, nil
+	}
+	v, err := datumOf(l.Value)
 	if err != nil {
 		return term{}, refuse(e, "%v", err)
 	}
-	return term{expr: e, value: &v}, nil
+	return term{expr: e, constant: &v, of: l.Value.DataType()}, nil
 }
 
 func (b *binder) column(e *expr.Column) (term, error) {
-	op, t, err := b.resolve(e)
+	op, err := b.resolve(e)
 	if err != nil {
 		return term{}, err
 	}
-	op.stored = typeOf(t)
-	op.typ = op.stored
-	if t.ID() == arrow.NULL {
-		v := value{}
-		return term{expr: e, value: &v}, nil
+	if op.base.ID() == arrow.NULL {
+		return term{expr: e, constant: &datum{}, of: arrow.Null}, nil
 	}
-	if op.stored.kind == kindBool {
-		return term{expr: e, op: op, node: newLeaf(op, from(at(1), beyond), yes, no, null)}, nil
+	return ofOperand(e, op), nil
+}
+
+// ofOperand makes a term of an operand. One of booleans is a condition, too.
+func ofOperand(e expr.Expr, op *operand) term {
+	t := term{expr: e, op: op}
+	if op.typ.kind == kindBool {
+		t.node = newLeaf(op, from(at(1), beyond), yes, no, null)
 	}
-	return term{expr: e, op: op}, nil
+	return t
 }
 
 // resolve finds a column, and the fields below it.
-func (b *binder) resolve(e *expr.Column) (*operand, arrow.DataType, error) {
+func (b *binder) resolve(e *expr.Column) (*operand, error) {
 	op := &operand{}
 	fields := b.schema.Fields()
 	var t arrow.DataType
@@ -174,13 +241,13 @@ func (b *binder) resolve(e *expr.Column) (*operand, arrow.DataType, error) {
 		if depth > 0 {
 			s, ok := t.(*arrow.StructType)
 			if !ok {
-				return nil, nil, refuse(e, "%q is %s and has no fields", strings.Join(op.path, "."), expr.TypeName(t))
+				return nil, refuse(e, "%q is %s and has no fields", strings.Join(op.path, "."), expr.TypeName(t))
 			}
 			fields = s.Fields()
 		}
 		i, err := find(fields, name)
 		if err != nil {
-			return nil, nil, refuse(e, "%v", err)
+			return nil, refuse(e, "%v", err)
 		}
 		op.path, t = append(op.path, fields[i].Name), fields[i].Type
 		if depth == 0 {
@@ -191,9 +258,17 @@ func (b *binder) resolve(e *expr.Column) (*operand, arrow.DataType, error) {
 		}
 	}
 	if t == nil {
-		return nil, nil, refuse(e, "the column has no name")
+		return nil, refuse(e, "the column has no name")
 	}
-	return op, t, nil
+	op.is(t)
+	return op, nil
+}
+
+// is sets the type of the values that are there, before any cast.
+func (op *operand) is(t arrow.DataType) {
+	op.base, op.data = t, t
+	op.stored = typeOf(t)
+	op.typ = op.stored
 }
 
 func (b *binder) isNull(e *expr.IsNull) (term, error) {
@@ -208,7 +283,7 @@ func (b *binder) isNull(e *expr.IsNull) (term, error) {
 	case x.node != nil:
 		n = &mapped{x: x.node, to: [3]truth{no, no, yes}}
 	default:
-		n = constant{truthOf(x.value.kind == kindNull)}
+		n = constant{truthOf(x.constant.kind == kindNull)}
 	}
 	if e.Negated {
 		n = n.negate()
@@ -238,15 +313,15 @@ func (b *binder) junction(e *expr.Binary) (node, error) {
 	if e.Op == expr.Or {
 		parts = expr.Disjuncts(e)
 	}
-	n := &junction{and: e.Op == expr.And}
+	var list []node
 	for _, part := range parts {
 		x, err := b.condition(part)
 		if err != nil {
 			return nil, err
 		}
-		n.list = append(n.list, x)
+		list = append(list, x)
 	}
-	return n, nil
+	return newJunction(e.Op == expr.And, list...), nil
 }
 
 func (b *binder) between(e *expr.Between) (node, error) {
@@ -284,7 +359,7 @@ func meet(above, below node) node {
 	plain := okA && okB && a.op == b.op && a.in == yes && a.out == no && a.null == null &&
 		b.in == no && b.out == yes && b.null == null && len(a.set) == 1 && len(b.set) == 1
 	if !plain {
-		return &junction{and: true, list: []node{above, below}}
+		return newJunction(true, above, below)
 	}
 	set := from(bound{key: a.set[0]}, bound{key: b.set[0]})
 	return &leaf{op: a.op, set: set, match: newMatcher(set, a.op.stored), in: yes, out: no, null: null}
@@ -299,15 +374,15 @@ func (b *binder) in(e *expr.In) (node, error) {
 	if len(e.List) == 0 {
 		return nil, refuse(e, "the list of IN is empty")
 	}
-	var constants []value
+	var constants []datum
 	var others []node
 	for _, member := range e.List {
 		t, err := b.term(member)
 		if err != nil {
 			return nil, err
 		}
-		if x.op != nil && x.node == nil && t.value != nil {
-			v, err := fit(member, x.op, *t.value)
+		if x.op != nil && x.node == nil && t.constant != nil {
+			v, err := fit(member, x.op, *t.constant)
 			if err != nil {
 				return nil, err
 			}
@@ -325,7 +400,7 @@ func (b *binder) in(e *expr.In) (node, error) {
 	}
 	n := others[0]
 	if len(others) > 1 {
-		n = &junction{list: others}
+		n = newJunction(false, others...)
 	}
 	if e.Negated {
 		n = n.negate()
@@ -335,7 +410,7 @@ func (b *binder) in(e *expr.In) (node, error) {
 
 // oneOf tests a column against constants that fit it. With NULL among them no value is proven
 // absent.
-func oneOf(op *operand, constants []value) node {
+func oneOf(op *operand, constants []datum) node {
 	out := no
 	var ranges []keySet
 	for _, v := range constants {

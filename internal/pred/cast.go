@@ -12,23 +12,23 @@ import (
 	"github.com/idemtable/idem/delta/expr"
 )
 
-// castValue converts a constant as Spark does in ANSI mode, but refuses what would lose something
+// castDatum converts a constant as Spark does in ANSI mode, but refuses what would lose something
 // of it in silence.
-func castValue(v value, to sqlType) (value, error) {
+func castDatum(v datum, to sqlType) (datum, error) {
 	if v.kind == kindNull || v.sqlType == to {
 		return v, nil
 	}
 	c, err := convert(v, to)
 	if err != nil {
-		return value{}, err
+		return datum{}, err
 	}
 	c.sqlType = to
 	return c, nil
 }
 
-func convert(v value, to sqlType) (value, error) {
+func convert(v datum, to sqlType) (datum, error) {
 	if v.kind == kindString {
-		return parseValue(strings.TrimSpace(v.s), v.s, to)
+		return parseDatum(strings.TrimSpace(v.s), v.s, to)
 	}
 	switch {
 	case to.kind == kindInt && v.numeric():
@@ -38,73 +38,73 @@ func convert(v value, to sqlType) (value, error) {
 	case to.kind == kindDecimal && v.numeric():
 		return toDecimal(v, to)
 	case to.kind == kindString && v.kind != kindFloat && v.kind != kindBinary:
-		return value{s: text(v)}, nil
+		return datum{s: text(v)}, nil
 	case to.kind == kindDate && v.micros():
-		return value{i: floorDiv(v.i, microsADay)}, nil
+		return datum{i: floorDiv(v.i, microsADay)}, nil
 	case to.micros() && v.micros():
-		return value{i: v.i}, nil
+		return datum{i: v.i}, nil
 	case to.micros() && v.kind == kindDate:
 		start := dayStart(v.i)
 		if start.beyond || v.i < math.MinInt64/microsADay {
-			return value{}, fmt.Errorf("the day %s is beyond what %s holds", v, to)
+			return datum{}, fmt.Errorf("the day %s is beyond what %s holds", v, to)
 		}
-		return value{i: v.i * microsADay}, nil
+		return datum{i: v.i * microsADay}, nil
 	}
-	return value{}, fmt.Errorf("a CAST from %s to %s is not supported in a condition", v.sqlType, to)
+	return datum{}, fmt.Errorf("a CAST from %s to %s is not supported in a condition", v.sqlType, to)
 }
 
 // text is a constant as CAST(… AS STRING) writes it.
-func text(v value) string {
+func text(v datum) string {
 	if v.kind == kindBool {
 		return strconv.FormatBool(v.i != 0)
 	}
 	return v.String()
 }
 
-// parseValue reads a string as a constant of a type; trimmed is the text without space around it.
-func parseValue(trimmed, whole string, to sqlType) (value, error) {
+// parseDatum reads a string as a constant of a type; trimmed is the text without space around it.
+func parseDatum(trimmed, whole string, to sqlType) (datum, error) {
 	bad := fmt.Errorf("%.60q cannot be read as %s", whole, to)
 	switch to.kind {
 	case kindBool:
 		switch strings.ToLower(trimmed) {
 		case "true", "t", "yes", "y", "1":
-			return value{i: 1}, nil
+			return datum{i: 1}, nil
 		case "false", "f", "no", "n", "0":
-			return value{}, nil
+			return datum{}, nil
 		}
 	case kindInt:
 		if i, err := strconv.ParseInt(trimmed, 10, to.bits); err == nil {
-			return value{i: i}, nil
+			return datum{i: i}, nil
 		}
 	case kindFloat:
 		if f, err := strconv.ParseFloat(trimmed, to.bits); err == nil && !strings.ContainsAny(trimmed, "xX_") {
-			return value{f: f}, nil
+			return datum{f: f}, nil
 		}
 	case kindDecimal:
 		if l, ok := expr.Decimal(trimmed).(*expr.Literal); ok {
-			if d, err := valueOf(l.Value); err == nil {
+			if d, err := datumOf(l.Value); err == nil {
 				return toDecimal(d, to)
 			}
 		}
 	case kindBinary:
-		return value{s: whole}, nil
+		return datum{s: whole}, nil
 	case kindDate:
 		d, err := expr.ParseDate(whole)
-		return value{i: int64(d)}, err
+		return datum{i: int64(d)}, err
 	case kindTimestamp:
 		t, _, err := expr.ParseTimestamp(whole)
-		return value{i: int64(t)}, err
+		return datum{i: int64(t)}, err
 	case kindNTZ:
 		t, zoned, err := expr.ParseTimestamp(whole)
 		if err == nil && zoned {
 			err = fmt.Errorf("%q has a zone, a TIMESTAMP_NTZ has none", whole)
 		}
-		return value{i: int64(t)}, err
+		return datum{i: int64(t)}, err
 	}
-	return value{}, bad
+	return datum{}, bad
 }
 
-func toInt(v value, bits int) (value, error) {
+func toInt(v datum, bits int) (datum, error) {
 	lossy := fmt.Errorf("%s is no integer of %d bits", v, bits)
 	least := int64(math.MinInt64) >> (64 - bits)
 	var i int64
@@ -113,40 +113,40 @@ func toInt(v value, bits int) (value, error) {
 		i = v.i
 	case kindFloat:
 		if v.f != math.Trunc(v.f) || v.f >= 1<<63 || v.f < -1<<63 {
-			return value{}, lossy
+			return datum{}, lossy
 		}
 		i = int64(v.f)
 	default:
 		whole, rest := new(big.Int).DivMod(v.d.BigInt(), pow10(v.scale), new(big.Int))
 		if rest.Sign() != 0 || !whole.IsInt64() {
-			return value{}, lossy
+			return datum{}, lossy
 		}
 		i = whole.Int64()
 	}
 	if i < least || i > ^least {
-		return value{}, lossy
+		return datum{}, lossy
 	}
-	return value{i: i}, nil
+	return datum{i: i}, nil
 }
 
-func toFloat(v value, bits int) value {
+func toFloat(v datum, bits int) datum {
 	f := v.float()
 	if bits == 32 {
 		f = float64(float32(f))
 	}
-	return value{f: f}
+	return datum{f: f}
 }
 
 // toDecimal keeps the digits or refuses.
-func toDecimal(v value, to sqlType) (value, error) {
+func toDecimal(v datum, to sqlType) (datum, error) {
 	if v.kind == kindFloat {
 		l, ok := expr.Decimal(strconv.FormatFloat(v.f, 'g', -1, max(v.bits, 32))).(*expr.Literal)
 		if !ok {
-			return value{}, fmt.Errorf("%s is no %s", v, to)
+			return datum{}, fmt.Errorf("%s is no %s", v, to)
 		}
-		d, err := valueOf(l.Value)
+		d, err := datumOf(l.Value)
 		if err != nil {
-			return value{}, err
+			return datum{}, err
 		}
 		v = d
 	}
@@ -154,13 +154,13 @@ func toDecimal(v value, to sqlType) (value, error) {
 	if scale > to.scale {
 		rest := new(big.Int)
 		if n.DivMod(n, pow10(scale-to.scale), rest); rest.Sign() != 0 {
-			return value{}, fmt.Errorf("%s has more than %d digits after the point", v, to.scale)
+			return datum{}, fmt.Errorf("%s has more than %d digits after the point", v, to.scale)
 		}
 	} else {
 		n.Mul(n, pow10(to.scale-scale))
 	}
 	if n.CmpAbs(pow10(to.precision)) >= 0 {
-		return value{}, fmt.Errorf("%s does not fit into %s", v, to)
+		return datum{}, fmt.Errorf("%s does not fit into %s", v, to)
 	}
-	return value{d: decimal128.FromBigInt(n)}, nil
+	return datum{d: decimal128.FromBigInt(n)}, nil
 }

@@ -37,7 +37,7 @@ func (t sqlType) String() string {
 
 // compare binds a comparison of any two terms.
 func compare(e expr.Expr, op expr.Op, l, r term) (node, error) {
-	nullL, nullR := l.value != nil && l.value.kind == kindNull, r.value != nil && r.value.kind == kindNull
+	nullL, nullR := l.isNull(), r.isNull()
 	boolL, boolR := l.typ().kind == kindBool, r.typ().kind == kindBool
 	switch {
 	case l.typ().kind == kindOther || r.typ().kind == kindOther:
@@ -55,11 +55,11 @@ func compare(e expr.Expr, op expr.Op, l, r term) (node, error) {
 	case l.op != nil && r.op != nil:
 		return compareColumns(e, op, l.op, r.op)
 	case l.op != nil:
-		return compareConstant(e, op, l.op, *r.value)
+		return compareConstant(e, op, l.op, *r.constant)
 	case r.op != nil:
-		return compareConstant(e, mirrored(op), r.op, *l.value)
+		return compareConstant(e, mirrored(op), r.op, *l.constant)
 	}
-	return fold(e, op, *l.value, *r.value)
+	return fold(e, op, *l.constant, *r.constant)
 }
 
 // mirrored is the operator with its sides exchanged.
@@ -136,7 +136,7 @@ func (op *operand) measured() sqlType {
 }
 
 // compareConstant makes of a comparison a test of the column's keys.
-func compareConstant(e expr.Expr, sign expr.Op, op *operand, v value) (node, error) {
+func compareConstant(e expr.Expr, sign expr.Op, op *operand, v datum) (node, error) {
 	v, err := fit(e, op, v)
 	if err != nil {
 		return nil, err
@@ -160,7 +160,7 @@ func compareConstant(e expr.Expr, sign expr.Op, op *operand, v value) (node, err
 }
 
 // fit gives a constant a type that the operand is compared with, or refuses it.
-func fit(e expr.Expr, op *operand, v value) (value, error) {
+func fit(e expr.Expr, op *operand, v datum) (datum, error) {
 	if v.kind == kindNull {
 		return v, nil
 	}
@@ -173,17 +173,17 @@ func fit(e expr.Expr, op *operand, v value) (value, error) {
 	}
 	// What was cast to float or double is compared with a decimal as doubles, whatever it was.
 	if op.typ.kind == kindFloat && v.kind == kindDecimal {
-		v = value{sqlType: sqlType{kind: kindFloat, bits: 64}, f: v.float()}
+		v = datum{sqlType: sqlType{kind: kindFloat, bits: 64}, f: v.float()}
 	}
 	return v, nil
 }
 
 // coerce reads a string as the date, timestamp or binary that it is compared with.
-func coerce(e expr.Expr, v value, to sqlType) (value, error) {
+func coerce(e expr.Expr, v datum, to sqlType) (datum, error) {
 	if v.kind != kindString || !to.temporal() && to.kind != kindBinary {
 		return v, nil
 	}
-	c, err := castValue(v, to)
+	c, err := castDatum(v, to)
 	if err != nil {
 		return v, refuse(e, "compared with %s: %v", to, err)
 	}
@@ -232,7 +232,7 @@ func compareColumns(e expr.Expr, op expr.Op, l, r *operand) (node, error) {
 }
 
 // fold compares two constants as a column of the type of the one would be with the other.
-func fold(e expr.Expr, op expr.Op, l, r value) (node, error) {
+func fold(e expr.Expr, op expr.Op, l, r datum) (node, error) {
 	l, err := coerce(e, l, r.sqlType)
 	if err != nil {
 		return nil, err
@@ -272,19 +272,19 @@ func (b *binder) cast(e *expr.Cast) (term, error) {
 		return term{}, refuse(e, "a CAST to this type is not supported in a condition")
 	}
 	switch {
-	case x.value != nil:
-		v, err := castValue(*x.value, to)
+	case x.constant != nil:
+		v, err := castDatum(*x.constant, to)
 		if err != nil {
 			return term{}, refuse(e, "%v", err)
 		}
-		return term{expr: e, value: &v}, nil
+		return term{expr: e, constant: &v, of: e.To}, nil
 	case x.node != nil && to.kind == kindBool:
 		return term{expr: e, node: x.node, op: x.op}, nil
 	case x.node != nil || !keeps(x.op.typ, to):
 		return term{}, refuse(e, "a CAST from %s to %s in each row is not supported in a condition; compare with a constant of the column's type", x.typ(), to)
 	}
 	op := *x.op
-	op.typ = to
+	op.typ, op.data = to, e.To
 	op.asDay = op.asDay || op.stored.micros() && to.kind == kindDate
 	if x.op.asDay && to.kind != kindDate {
 		return term{}, refuse(e, "a CAST of a day back to %s is not supported in a condition", to)

@@ -97,7 +97,7 @@ var (
 // cut places a constant among the keys of a column of type t: ge is the first key whose value is
 // not less than v, gt the first whose value is greater. They are the same where no key equals v.
 // The types are comparable.
-func cut(t sqlType, v value) (ge, gt bound) {
+func cut(t sqlType, v datum) (ge, gt bound) {
 	switch t.kind {
 	case kindInt:
 		if v.kind == kindFloat {
@@ -148,12 +148,12 @@ func cutMicrosAtDay(day int64) (ge, gt bound) {
 	return ge, after(day * microsADay)
 }
 
-func cutExact(v value, scale int32, lo, hi int64) (ge, gt bound) {
+func cutExact(v datum, scale int32, lo, hi int64) (ge, gt bound) {
 	return cutUnscaled(v, scale, big.NewInt(lo), big.NewInt(hi))
 }
 
 // cutUnscaled places an integer or decimal among the numbers k / 10^scale for k of lo to hi.
-func cutUnscaled(v value, scale int32, lo, hi *big.Int) (ge, gt bound) {
+func cutUnscaled(v datum, scale int32, lo, hi *big.Int) (ge, gt bound) {
 	n, s := v.unscaled()
 	one := big.NewInt(1)
 	if s <= scale {
@@ -195,7 +195,7 @@ func cutIntAtFloat(f float64) (ge, gt bound) {
 
 // cutFloat places a number among the doubles. A decimal becomes the double nearest to it, as in
 // Spark, so that 0.1 finds the double of that text; an integer is compared as it is.
-func cutFloat(v value) (ge, gt bound) {
+func cutFloat(v datum) (ge, gt bound) {
 	f := v.float()
 	k := floatKey(f)
 	if v.kind == kindInt {

@@ -22,24 +22,40 @@ import (
 // Predicate is a boolean expression bound to a schema. It is immutable and safe for many
 // goroutines.
 type Predicate struct {
+	binding
+	root node
+}
+
+// Value is an expression of any type bound to a schema. It is immutable and safe for many
+// goroutines.
+type Value struct {
+	binding
+	root calc
+	typ  arrow.DataType
+}
+
+// Type is the Arrow type of the values; that of NULL alone is arrow.Null.
+func (v *Value) Type() arrow.DataType { return v.typ }
+
+// binding is an expression and the schema that its columns are of.
+type binding struct {
 	tree    expr.Expr
 	schema  *arrow.Schema
-	root    node
 	columns []int
 }
 
-// Columns are the indexes of the top-level columns that the predicate names, ascending, in the
-// schema it was bound to. There are none for a condition such as 1 = 1.
-func (p *Predicate) Columns() []int { return append([]int(nil), p.columns...) }
+// Columns are the indexes of the top-level columns that the expression names, ascending, in the
+// schema it was bound to. There are none for one such as 1 = 1.
+func (b *binding) Columns() []int { return append([]int(nil), b.columns...) }
 
 // ColumnNames are their names as the schema spells them.
-func (p *Predicate) ColumnNames() []string {
+func (b *binding) ColumnNames() []string {
 	var names []string
-	for _, c := range p.columns {
-		names = append(names, p.schema.Field(c).Name)
+	for _, c := range b.columns {
+		names = append(names, b.schema.Field(c).Name)
 	}
 	return names
 }
 
-// String is the predicate as SQL text.
-func (p *Predicate) String() string { return p.tree.String() }
+// String is the expression as SQL text.
+func (b *binding) String() string { return b.tree.String() }

@@ -155,8 +155,8 @@ func (f *Facts) reach(op *operand) reach {
 // within narrows the values to the bounds that are known. Bounds of another type, or in the wrong
 // order, are none.
 func (r reach) within(t sqlType, c ColumnFacts) reach {
-	lo, errLo := valueOf(c.Min)
-	hi, errHi := valueOf(c.Max)
+	lo, errLo := datumOf(c.Min)
+	hi, errHi := datumOf(c.Max)
 	narrow := r
 	if errLo == nil && usable(t, lo, c.Exact) {
 		if ge, _ := cut(t, lo); !ge.beyond {
@@ -174,7 +174,7 @@ func (r reach) within(t sqlType, c ColumnFacts) reach {
 
 // usable tells whether a bound says something about a column: NaN as a statistic does not, since
 // writers disagree on it.
-func usable(t sqlType, v value, exact bool) bool {
+func usable(t sqlType, v datum, exact bool) bool {
 	return v.kind == t.kind && v.kind != kindNull && v.kind != kindOther && (exact || v.f == v.f)
 }
 

@@ -27,10 +27,8 @@ type side struct {
 }
 
 func (n *versus) eval(m *machine) mask {
-	l, r := &side{op: n.l}, &side{op: n.r}
-	var validL, validR []byte
-	l.arr, validL = m.load(n.l)
-	r.arr, validR = m.load(n.r)
+	ll, lr := m.load(n.l), m.load(n.r)
+	l, r := &side{op: n.l, arr: ll.arr}, &side{op: n.r, arr: lr.arr}
 	out := m.mask()
 	clear(out.t)
 	clear(out.f)
@@ -43,7 +41,7 @@ func (n *versus) eval(m *machine) mask {
 		for i := range count {
 			row := start + i
 			t := n.both
-			switch hasL, hasR := has(validL, row), has(validR, row); {
+			switch hasL, hasR := has(ll.valid, row), has(lr.valid, row); {
 			case hasL && hasR:
 				t = byOrder[order(i, row)+1]
 			case hasL || hasR:
@@ -53,12 +51,13 @@ func (n *versus) eval(m *machine) mask {
 			out.f[row/8] |= bit(t == no) << (row % 8)
 		}
 	}
-	for _, valid := range [][]byte{validL, validR} {
-		if valid != nil {
-			m.give(valid)
-		}
+	errs := ll.errs
+	if n.one == null { // NULL on the left decides
+		lr.errs = lr.errs.within(ll.valid)
 	}
-	return out
+	m.unload(ll)
+	m.unload(lr)
+	return out.fail(errs.and(lr.errs))
 }
 
 func has(valid []byte, row int) bool {

@@ -1,0 +1,161 @@
+package pred
+
+import (
+	"errors"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+	"github.com/apache/arrow-go/v18/arrow/scalar"
+
+	"github.com/idemtable/idem/delta/expr"
+	"github.com/idemtable/idem/internal/function"
+)
+
+// calc is a term as a computation of its type.
+func (b *binder) calc(t term) (calc, error) {
+	switch {
+	case t.op == nil && t.node == nil:
+		return fixedCalc{t.constant.array(t.of)}, nil
+	case t.op == nil:
+		return truthCalc{t.node}, nil
+	case t.op.calc != nil && !t.op.shared:
+		return t.op.calc, nil
+	case t.op.typ == t.op.stored:
+		return operandCalc{t.op}, nil
+	}
+	return castCalc(t.expr, operandCalc{t.op}, t.op.base, t.op.data)
+}
+
+// computedTerm makes a term of a computation. One without columns is made a constant, unless it fails:
+// then its error is that of the rows that need it.
+func computedTerm(e expr.Expr, c calc, t arrow.DataType) (term, error) {
+	varies := false
+	c.operands(func(*operand) { varies = true })
+	if !varies {
+		m := newMachine(memory.DefaultAllocator, 1)
+		defer m.close()
+		if v, errs := c.eval(m); len(errs) == 0 && m.err == nil {
+			return constantTerm(e, v.Array)
+		}
+	}
+	op := &operand{calc: c}
+	op.is(t)
+	return ofOperand(e, op), nil
+}
+
+// constantTerm makes a term of a constant of any type.
+func constantTerm(e expr.Expr, arr arrow.Array) (term, error) {
+	s, err := scalar.GetScalar(arr, 0)
+	if err != nil {
+		return term{}, refuse(e, "%v", err)
+	}
+	if v, err := datumOf(s); err == nil {
+		return term{expr: e, constant: &v, of: arr.DataType()}, nil
+	}
+	op := &operand{calc: fixedCalc{arr}}
+	op.is(arr.DataType())
+	return term{expr: e, op: op}, nil
+}
+
+// array is a constant as an array of one value.
+func (v datum) array(t arrow.DataType) arrow.Array {
+	if t.ID() == arrow.NULL {
+		return array.NewNull(1)
+	}
+	b := array.NewBuilder(memory.DefaultAllocator, t)
+	defer b.Release()
+	if err := scalar.Append(b, v.scalar(t)); err != nil {
+		panic(err) // the scalar was made for the type
+	}
+	return b.NewArray()
+}
+
+// scalar is a constant as a scalar of its type, which is t.
+func (v datum) scalar(t arrow.DataType) scalar.Scalar {
+	switch v.kind {
+	case kindBool:
+		return scalar.NewBooleanScalar(v.i != 0)
+	case kindInt:
+		switch v.bits {
+		case 8:
+			return scalar.NewInt8Scalar(int8(v.i))
+		case 16:
+			return scalar.NewInt16Scalar(int16(v.i))
+		case 32:
+			return scalar.NewInt32Scalar(int32(v.i))
+		}
+		return scalar.NewInt64Scalar(v.i)
+	case kindFloat:
+		if v.bits == 32 {
+			return scalar.NewFloat32Scalar(float32(v.f))
+		}
+		return scalar.NewFloat64Scalar(v.f)
+	case kindDecimal:
+		return scalar.NewDecimal128Scalar(v.d, t)
+	case kindString:
+		return scalar.NewStringScalar(v.s)
+	case kindBinary:
+		return scalar.NewBinaryScalar(memory.NewBufferBytes([]byte(v.s)), t)
+	case kindDate:
+		return scalar.NewDate32Scalar(arrow.Date32(v.i))
+	case kindTimestamp, kindNTZ:
+		return scalar.NewTimestampScalar(arrow.Timestamp(v.i), t)
+	}
+	return scalar.MakeNullScalar(t)
+}
+
+// as converts a term to a type that a function takes or that values join in: what loses nothing,
+// and a constant string that is a date, a timestamp or binary.
+func (b *binder) as(t term, to arrow.DataType) (calc, error) {
+	from := t.data()
+	switch {
+	case arrow.TypeEqual(from, to):
+		return b.calc(t)
+	case t.isNull():
+		return fixedCalc{t.constant.array(to)}, nil
+	case t.constant != nil && t.constant.kind == kindString && takesText(typeOf(to)):
+		v, err := castDatum(*t.constant, typeOf(to))
+		if err != nil {
+			return nil, refuse(t.expr, "%v", err)
+		}
+		return fixedCalc{v.array(to)}, nil
+	case implicit(from, to):
+		c, err := b.calc(t)
+		if err != nil {
+			return nil, err
+		}
+		return castCalc(t.expr, c, from, to)
+	}
+	return nil, refuse(t.expr, "%s is not taken for %s; CAST it", expr.TypeName(from), expr.TypeName(to))
+}
+
+// takesText says whether a constant string is read as a value of a type that it meets.
+func takesText(t sqlType) bool { return t.temporal() || t.kind == kindBinary }
+
+// stored converts a term to the type of the column that it is stored in.
+func (b *binder) stored(t term, to arrow.DataType) (calc, error) {
+	if typeOf(t.data()).numeric() && typeOf(to).numeric() && !t.isNull() {
+		c, err := b.calc(t)
+		if err != nil || arrow.TypeEqual(t.data(), to) {
+			return c, err
+		}
+		return castCalc(t.expr, c, t.data(), to)
+	}
+	return b.as(t, to)
+}
+
+// castCalc converts values.
+func castCalc(e expr.Expr, c calc, from, to arrow.DataType) (calc, error) {
+	fn, err := castFunction(from, to)
+	if err != nil {
+		return nil, refuse(e, "%v", err)
+	}
+	return &callCalc{at: e, fn: fn, args: []calc{c}}, nil
+}
+
+func castFunction(from, to arrow.DataType) (*function.Function, error) {
+	return nil, errors.New("a CAST from " + expr.TypeName(from) + " to " + expr.TypeName(to) + " is not supported")
+}
+
+func implicit(from, to arrow.DataType) bool { return false }
