@@ -76,6 +76,11 @@ type Merge struct {
 	// newer row brings it back. The source must not have the column: the merge fills it.
 	SoftDelete string
 
+	// Evolve adds the columns that the source has and the table lacks: see [ReplaceWhere.Evolve].
+	// Columns that only DeleteWhen names, or Newer with GuardPrefix, are not added unless Update or
+	// Insert lists them. A row that is not newer is left alone, in the new columns too.
+	Evolve bool
+
 	Txn  Txn
 	Note string
 }
@@ -84,7 +89,8 @@ type Merge struct {
 //
 // Rows are deduplicated first; the answer does not depend on their order or batching. Columns go by
 // name, ignoring case; a source may have some of the table's columns only: an update leaves the
-// others, an insert makes them NULL. A column that the table lacks is [ErrInput].
+// others, an insert makes them NULL. A column that the table lacks is [ErrInput], or
+// is added to it with Evolve.
 //
 // A second call with the same rows, or with older ones, changes nothing: the result is Unchanged
 // and no file is touched. The source is read once; when another writer invalidates what was read,
@@ -106,10 +112,11 @@ func (t *Table) Merge(ctx context.Context, rows array.RecordReader, r Merge) (*R
 		On: r.On, Newer: r.Newer, Update: r.Update, Insert: r.Insert, DeleteWhen: deletes, SoftDelete: r.SoftDelete,
 		Unguarded: r.Unguarded, GuardPrefix: r.GuardPrefix, CompareTies: r.CompareTies,
 		MatchNulls: r.NullKeys == MatchNulls, AllowTargetDuplicates: r.AllowTargetDuplicates,
+		Evolve: r.Evolve || r.Txn.Evolve,
 	}}
 	defer p.Close()
 	return t.write(ctx, &call{
 		op: opMerge, txn: r.Txn, note: r.Note, planner: p,
-		report: func(res *Result) { res.take(p.Counts); res.MissingColumns = p.Missing },
+		report: func(res *Result) { res.take(p.Counts); res.MissingColumns, res.AddedColumns = p.Missing, p.Added },
 	})
 }

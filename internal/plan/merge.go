@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strconv"
 
+	"github.com/apache/arrow-go/v18/arrow"
+
 	"github.com/idemtable/idem/delta"
 	"github.com/idemtable/idem/delta/expr"
 	"github.com/idemtable/idem/internal/commit"
@@ -27,6 +29,7 @@ type MergeRequest struct {
 	CompareTies           bool
 	MatchNulls            bool
 	AllowTargetDuplicates bool
+	Evolve                bool
 }
 
 // Merge updates, inserts and deletes by key. The source is read once, deduplicated, and kept.
@@ -38,13 +41,15 @@ type Merge struct {
 	// KeepSum says that the digest of the source will be asked for (Payload).
 	KeepSum bool
 
-	Counts  Counts
-	Missing []string
+	Counts         Counts
+	Missing, Added []string
 
 	base    *delta.Snapshot
 	sum     rows.Digest // of the source, before it is deduplicated
 	area    *spill.Area
 	shape   *mergeShape
+	kept    *arrow.Schema // of the source as it is kept
+	refit   *Conformer    // from kept to shape.source, once columns were added to the table
 	sources []*source // parts of the source, split by key, each small enough to be held
 	seen    map[string]*touched
 	inserts *insertSet
@@ -62,11 +67,17 @@ func (p *Merge) Close() error {
 }
 
 // Plan probes the files that may hold a key of the source and proposes to rewrite those in which a
-// row changes; no action if there is nothing to do.
+// row changes; no action if there is nothing to do and no column is new.
 func (p *Merge) Plan(ctx context.Context, snap *delta.Snapshot) (*Proposal, error) {
-	if err := p.begin(ctx, snap); err != nil {
+	to, err := p.begin(ctx, snap)
+	if err != nil {
 		return nil, err
 	}
+	proposal, err := p.plan(ctx, to.snap)
+	return to.amend(proposal), err
+}
+
+func (p *Merge) plan(ctx context.Context, snap *delta.Snapshot) (*Proposal, error) {
 	files, err := p.candidates(ctx, snap)
 	if err != nil {
 		return nil, err
@@ -88,23 +99,35 @@ func (p *Merge) Plan(ctx context.Context, snap *delta.Snapshot) (*Proposal, erro
 	return p.propose(snap, files, changed)
 }
 
-// begin takes the source in, the first time.
-func (p *Merge) begin(ctx context.Context, snap *delta.Snapshot) error {
-	if p.base != nil {
-		return sameDefinition(p.base, snap)
-	}
-	shape, err := newMergeShape(&p.Request, p.Input.Reader.Schema(), snap)
+// begin takes the source in, the first time, and gives the table to merge into.
+func (p *Merge) begin(ctx context.Context, snap *delta.Snapshot) (evolved, error) {
+	rows, err := p.brings(snap)
 	if err != nil {
-		return err
+		return evolved{}, err
 	}
-	p.shape, p.Missing = shape, shape.missing
+	to, err := evolve(snap, rows)
+	if err != nil {
+		return evolved{}, err
+	}
+	p.Added = to.added
+	if p.base != nil {
+		if err := to.follows(p.base, rows); err != nil {
+			return evolved{}, err
+		}
+		return to, p.reshape(to.snap)
+	}
+	shape, err := newMergeShape(&p.Request, p.Input.Reader.Schema(), to.snap)
+	if err != nil {
+		return evolved{}, err
+	}
+	p.shape, p.kept, p.Missing = shape, shape.source, shape.missing
 	p.area = p.Env.area()
 	p.seen = map[string]*touched{}
-	if err := p.take(ctx, snap); err != nil {
-		return err
+	if err := p.take(ctx, to.snap); err != nil {
+		return evolved{}, err
 	}
-	p.base = snap
-	return nil
+	p.base = to.snap
+	return to, nil
 }
 
 func (p *Merge) propose(snap *delta.Snapshot, files []*delta.Add, changed []*touched) (*Proposal, error) {

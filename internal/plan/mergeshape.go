@@ -76,7 +76,7 @@ func (s *mergeShape) extend(r *MergeRequest, input *arrow.Schema) error {
 		fields = append(fields, typed.Field(0))
 	}
 	var err error
-	s.conform, err = NewConformer(input, arrow.NewSchema(fields, nil), ConformOptions{Partial: true})
+	s.conform, err = NewConformer(input, arrow.NewSchema(fields, nil), ConformOptions{Partial: true, Evolve: r.Evolve})
 	if err != nil {
 		return err
 	}
@@ -84,11 +84,7 @@ func (s *mergeShape) extend(r *MergeRequest, input *arrow.Schema) error {
 	for _, f := range s.source.Fields() {
 		s.toTable = append(s.toTable, fieldIndex(s.table, f.Name))
 	}
-	for _, f := range s.table.Fields() {
-		if fieldIndex(s.source, f.Name) < 0 {
-			s.missing = append(s.missing, f.Name)
-		}
-	}
+	s.missing = s.conform.Missing()
 	return nil
 }
 

@@ -58,9 +58,12 @@ func (p *Merge) load(s *source) error {
 		return err
 	}
 	if batch == nil {
-		batch = emptyBatch(p.Env.Allocator, p.shape.source)
+		batch = emptyBatch(p.Env.Allocator, p.kept)
 	}
-	s.batch = batch
+	if s.batch, err = p.refitted(batch); err != nil {
+		return err
+	}
+	batch = s.batch
 	if s.index, err = rows.NewIndex(pick(batch, p.shape.key), int(batch.NumRows())); err != nil {
 		return err
 	}

@@ -44,7 +44,7 @@ func payload(ctx context.Context, env *Env, snap *delta.Snapshot, given Input, e
 // them if Plan did not.
 func (p *Merge) Payload(ctx context.Context, snap *delta.Snapshot) (int64, rows.Digest, error) {
 	if p.base == nil {
-		if err := p.begin(ctx, snap); err != nil {
+		if _, err := p.begin(ctx, snap); err != nil {
 			return 0, rows.Digest{}, err
 		}
 	}
