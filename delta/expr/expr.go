@@ -11,7 +11,10 @@
 // FALSE, and CAST between date, timestamp, timestamp_ntz and to wider numbers. Logic is three-valued;
 // NaN equals NaN and is greater than every number, as in Spark. A string literal is taken for a date,
 // a timestamp or binary where it is compared with one; a string never compares with a number.
-// Arithmetic, LIKE, CASE and functions are refused by name and position.
+//
+// Expressions have + - * / % DIV, ||, [NOT] LIKE and ILIKE, CASE, elements (x[i], m['k']), fields of
+// anything (f(x).y) and calls of functions besides. What Spark has and this package lacks is refused by
+// name and position: bit operators, RLIKE, subqueries, lambdas, aggregates over windows.
 package expr
 
 import (

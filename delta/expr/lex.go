@@ -106,7 +106,7 @@ func (l *lexer) emit(k kind, n int, val string) token {
 }
 
 // symbols are the marks of more than one byte, longest first.
-var symbols = []string{"<=>", "<=", ">=", "<>", "!=", "==", "||", "&&", "::", "->", "=>"}
+var symbols = []string{"<=>", ">>>", "<<", ">>", "<=", ">=", "<>", "!=", "==", "||", "&&", "::", "->", "=>"}
 
 func (l *lexer) symbol(at int) (token, error) {
 	rest := l.text[at:]

@@ -1,5 +1,7 @@
 package expr
 
+import "strings"
+
 // Invalid stands for a value or a name that the builder could not take. It lets conditions be
 // written without an error at each step: binding such a tree reports Err.
 type Invalid struct {
@@ -120,6 +122,41 @@ func operands(e Expr, op Op) []Expr {
 	return flat
 }
 
+// tooDeep finds a node below MaxDepth levels of a tree, or nil. The links of a chain of AND, or of OR,
+// are one level.
+func tooDeep(e Expr) Expr {
+	type place struct {
+		e     Expr
+		level int
+	}
+	waiting := []place{{e, 1}}
+	for len(waiting) > 0 {
+		p := waiting[len(waiting)-1]
+		waiting = waiting[:len(waiting)-1]
+		if p.level > MaxDepth {
+			return p.e
+		}
+		below := children(p.e)
+		for i := len(below) - 1; i >= 0; i-- {
+			switch x := below[i]; {
+			case x == nil:
+			case i == 0 && chained(p.e, x):
+				waiting = append(waiting, place{x, p.level})
+			default:
+				waiting = append(waiting, place{x, p.level + 1})
+			}
+		}
+	}
+	return nil
+}
+
+// chained tells whether an operator and its left operand are links of a chain of AND or OR.
+func chained(e, left Expr) bool {
+	b, ok := e.(*Binary)
+	l, also := left.(*Binary)
+	return ok && also && b.Op == l.Op && (b.Op == And || b.Op == Or)
+}
+
 // Equal says whether two trees are the same but for positions in a text.
 func Equal(a, b Expr) bool {
 	type pair struct{ a, b Expr }
@@ -177,6 +214,18 @@ func sameNode(a, b Expr) bool {
 		return ok && sameType(a.To, b.To)
 	case *Call:
 		b, ok := b.(*Call)
+		return ok && strings.EqualFold(a.Name, b.Name)
+	case *Like:
+		b, ok := b.(*Like)
+		return ok && a.Fold == b.Fold && a.Negated == b.Negated && escapeOf(a) == escapeOf(b)
+	case *Case:
+		b, ok := b.(*Case)
+		return ok && len(a.Whens) == len(b.Whens)
+	case *Element:
+		_, ok := b.(*Element)
+		return ok
+	case *Member:
+		b, ok := b.(*Member)
 		return ok && a.Name == b.Name
 	case *Invalid:
 		b, ok := b.(*Invalid)

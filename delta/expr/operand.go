@@ -39,7 +39,6 @@ func (p *parser) value(v scalar.Scalar, err error) (Expr, error) {
 
 // mark reads an operand that starts with a symbol.
 func (p *parser) mark() (Expr, error) {
-	at := p.tok.at
 	switch p.tok.val {
 	case "(":
 		if err := p.advance(); err != nil {
@@ -54,24 +53,34 @@ func (p *parser) mark() (Expr, error) {
 		}
 		return e, p.advance()
 	case "-", "+":
-		sign := p.tok.val
-		if err := p.advance(); err != nil {
-			return nil, err
-		}
-		if p.tok.kind != number {
-			return nil, p.fail(at, "the operator "+sign+" is supported before a number only")
-		}
-		e, err := p.number(strings.TrimPrefix(sign, "+"))
-		if l, ok := e.(*Literal); ok {
-			l.At = at
-		}
-		return e, err
+		return p.signed()
 	case "?":
 		return p.argument()
 	case "~":
 		return nil, p.unsupported()
 	}
 	return nil, p.expected("a column or a value")
+}
+
+// signed reads what has a sign. The sign belongs to a number behind it; otherwise it is the function
+// negative or positive.
+func (p *parser) signed() (Expr, error) {
+	sign := p.tok
+	if err := p.advance(); err != nil {
+		return nil, err
+	}
+	if p.tok.kind == number {
+		e, err := p.number(strings.TrimPrefix(sign.val, "+"))
+		if l, ok := e.(*Literal); ok {
+			l.At = sign.at
+		}
+		return e, err
+	}
+	x, err := p.expression(powerSign)
+	if err != nil {
+		return nil, err
+	}
+	return &Call{Name: choose(sign.val == "-", negative, positive), Args: []Expr{x}, At: sign.at}, nil
 }
 
 func (p *parser) argument() (Expr, error) {
@@ -92,13 +101,18 @@ func (p *parser) argument() (Expr, error) {
 // reserved are the words that name a column only in backticks.
 var reserved = map[string]bool{
 	"AND": true, "OR": true, "NOT": true, "IN": true, "BETWEEN": true, "IS": true, "NULL": true, "TRUE": true,
-	"FALSE": true, "LIKE": true, "ILIKE": true, "RLIKE": true, "REGEXP": true, "DIV": true, "CASE": true, "COLLATE": true,
+	"FALSE": true, "LIKE": true, "ILIKE": true, "RLIKE": true, "REGEXP": true, "DIV": true, "COLLATE": true,
 }
 
 // special are the words with a meaning before a parenthesis, a string or a number; elsewhere they
 // name a column.
 var special = map[string]bool{
-	"CAST": true, "TRY_CAST": true, "EXISTS": true, "SELECT": true, "INTERVAL": true, "DISTINCT": true,
+	"CASE": true, "CAST": true, "TRY_CAST": true, "EXISTS": true, "SELECT": true, "INTERVAL": true, "DISTINCT": true,
+}
+
+// follows are the words that end an operand, beside operators.
+var follows = map[string]bool{
+	"AS": true, "THEN": true, "ELSE": true, "END": true, "ESCAPE": true, "FROM": true, "FOR": true, "PLACING": true,
 }
 
 // keyword reads an operand that starts with a word.
@@ -108,8 +122,6 @@ func (p *parser) keyword() (Expr, error) {
 		return p.value(nil, nil)
 	case tok.val == "TRUE" || tok.val == "FALSE":
 		return p.value(scalar.NewBooleanScalar(tok.val == "TRUE"), nil)
-	case tok.val == "CASE":
-		return nil, p.unsupported()
 	case reserved[tok.val]:
 		return nil, p.fail(tok.at, "expected a column or a value, found the keyword "+tok.val+"; a column of that name needs backticks")
 	}
@@ -123,8 +135,10 @@ func (p *parser) name() (Expr, error) {
 		return nil, err
 	}
 	switch {
-	case first.kind == word && special[first.val] && p.tok.kind != end && first.val != "CAST" && p.startsOperand():
-		return nil, p.fail(first.at, first.val+" is not supported in a condition")
+	case first.kind == word && first.val == "CASE" && p.startsBranches():
+		return p.branches(first.at)
+	case first.kind == word && special[first.val] && p.tok.kind != end && first.val != "CAST" && first.val != "CASE" && p.startsOperand():
+		return nil, p.fail(first.at, first.val+" is not supported")
 	case first.kind == word && first.val == "CAST" && p.isSymbol("("):
 		return p.cast(first.at)
 	case p.isSymbol("("):
@@ -146,7 +160,7 @@ func (p *parser) name() (Expr, error) {
 		}
 	}
 	if len(path) > 1 && p.isSymbol("(") {
-		return nil, p.fail(first.at, "functions with a qualified name are not supported in a condition")
+		return nil, p.fail(first.at, "functions with a qualified name are not supported")
 	}
 	return &Column{Path: path, At: first.at}, nil
 }
@@ -158,9 +172,22 @@ func (p *parser) startsOperand() bool {
 	case str, number, quoted, hexa:
 		return true
 	case word:
-		return p.infix().parse == nil && !p.isKeyword("AS")
+		return p.infix().parse == nil && !follows[p.tok.val]
 	}
-	return p.isSymbol("(")
+	return p.isSymbol("(") || p.isSymbol("?")
+}
+
+// startsBranches tells whether the word CASE before the token begins an expression. A sign behind it
+// is taken for one of an operand, so that a column of that name needs backticks there.
+func (p *parser) startsBranches() bool {
+	if p.isKeyword("NOT") {
+		switch p.peek().val {
+		case "IN", "BETWEEN", "LIKE", "ILIKE", "RLIKE", "REGEXP":
+			return false
+		}
+		return true
+	}
+	return p.startsOperand() || p.isSymbol("-") || p.isSymbol("+") || p.isSymbol("!")
 }
 
 func nameOf(t token) string {
@@ -179,6 +206,50 @@ func (p *parser) call(name token) (Expr, error) {
 		return nil, err
 	}
 	return &Call{Name: nameOf(name), Args: args, At: name.at}, nil
+}
+
+// branches reads a CASE.
+func (p *parser) branches(at int) (Expr, error) {
+	e := &Case{At: at}
+	var err error
+	if !p.isKeyword("WHEN") {
+		if e.Operand, err = p.expression(powerNone); err != nil {
+			return nil, err
+		}
+	}
+	if !p.isKeyword("WHEN") {
+		return nil, p.expected("an operator or WHEN")
+	}
+	for p.isKeyword("WHEN") {
+		var w When
+		if w.If, err = p.behind("WHEN"); err != nil {
+			return nil, err
+		}
+		if w.Then, err = p.behind("THEN"); err != nil {
+			return nil, err
+		}
+		e.Whens = append(e.Whens, w)
+	}
+	if p.isKeyword("ELSE") {
+		if e.Else, err = p.behind("ELSE"); err != nil {
+			return nil, err
+		}
+	}
+	if !p.isKeyword("END") {
+		return nil, p.expected("an operator" + choose(e.Else == nil, ", WHEN, ELSE", "") + " or END")
+	}
+	return e, p.advance()
+}
+
+// behind reads the expression after a keyword that has to be there.
+func (p *parser) behind(keyword string) (Expr, error) {
+	if !p.isKeyword(keyword) {
+		return nil, p.expected("an operator or " + keyword)
+	}
+	if err := p.advance(); err != nil {
+		return nil, err
+	}
+	return p.expression(powerNone)
 }
 
 // typed reads DATE '…', TIMESTAMP '…' and TIMESTAMP_NTZ '…'.
@@ -204,7 +275,7 @@ func (p *parser) typed(name token) (Expr, error) {
 			return nil, p.fail(value.at, "a TIMESTAMP_NTZ has no zone")
 		}
 	default:
-		return nil, p.fail(name.at, "literals of the type "+name.text+" are not supported in a condition")
+		return nil, p.fail(name.at, "literals of the type "+name.text+" are not supported")
 	}
 	if err != nil {
 		return nil, p.fail(value.at, err.Error())
@@ -248,7 +319,7 @@ func (p *parser) typeName() (arrow.DataType, error) {
 	case "DECIMAL", "DEC", "NUMERIC":
 		return p.decimalType()
 	}
-	return nil, p.fail(name.at, "a CAST to "+name.text+" is not supported in a condition")
+	return nil, p.fail(name.at, "a CAST to "+name.text+" is not supported")
 }
 
 // decimalType reads what follows DECIMAL; alone it is DECIMAL(10, 0).

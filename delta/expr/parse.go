@@ -8,14 +8,17 @@ import (
 )
 
 const (
-	// MaxDepth is how deep a text may nest.
+	// MaxDepth is how many levels the tree of a text may have. A chain of AND, or of OR, is one.
 	MaxDepth = 200
 	// MaxLength is how long a text may be, in bytes.
 	MaxLength = 1 << 20
 )
 
-// How strongly operators bind; the greater the power, the tighter. The gaps between comparison and
-// operand are those of Spark's bitwise and arithmetic operators.
+// maxNesting bounds the calls of the parser within each other. A tree of MaxDepth takes at most two
+// for a level: one for an operand and one for the parentheses around it.
+const maxNesting = 2*MaxDepth + 2
+
+// How strongly operators bind; the greater the power, the tighter. The levels are Spark's.
 const (
 	powerNone    = 0
 	powerOr      = 10
@@ -26,9 +29,11 @@ const (
 	powerBitOr   = 60
 	powerBitXor  = 62
 	powerBitAnd  = 64
-	powerAdd     = 70
-	powerTimes   = 80
-	powerField   = 90
+	powerShift   = 66
+	powerAdd     = 70 // + - ||
+	powerTimes   = 80 // * / % DIV
+	powerSign    = 85
+	powerField   = 90 // [ ] . ::
 	powerOperand = 100
 )
 
@@ -58,8 +63,15 @@ func Parse(text string, args ...any) (Expr, error) {
 	if p.used != len(args) {
 		return nil, p.fail(len(text), fmt.Sprintf("the text has %d ?, but %d arguments were given", p.used, len(args)))
 	}
+	if len(text) > MaxDepth { // a level takes a byte at least
+		if below := tooDeep(e); below != nil {
+			return nil, p.fail(below.Pos(), nestsTooDeep)
+		}
+	}
 	return e, nil
 }
+
+var nestsTooDeep = fmt.Sprintf("the expression nests deeper than %d", MaxDepth)
 
 func validPrefix(text string) int {
 	for i, r := range text {
@@ -84,6 +96,16 @@ func (p *parser) advance() error {
 	tok, err := p.next()
 	p.tok = tok
 	return err
+}
+
+// peek is the token after the current one, or none where there is no token.
+func (p *parser) peek() token {
+	ahead := p.lexer
+	tok, err := ahead.next()
+	if err != nil {
+		return token{kind: end, at: ahead.at}
+	}
+	return tok
 }
 
 func (p *parser) expected(what string) error {
@@ -113,28 +135,33 @@ func (p *parser) accept(keyword string) (bool, error) {
 func (p *parser) expression(least int) (Expr, error) {
 	p.depth++
 	defer func() { p.depth-- }()
-	if p.depth > MaxDepth {
-		return nil, p.fail(p.tok.at, fmt.Sprintf("the condition nests deeper than %d", MaxDepth))
+	if p.depth > maxNesting {
+		return nil, p.fail(p.tok.at, nestsTooDeep)
 	}
 	left, most, err := p.prefix(least)
-	for links := 1; err == nil; {
+	if err != nil {
+		return nil, err
+	}
+	return p.joined(left, least, most)
+}
+
+// joined reads the operators behind an operand, and what they join to it. most is the tightest that
+// may come first.
+func (p *parser) joined(left Expr, least, most int) (Expr, error) {
+	for {
 		op := p.infix()
 		if op.parse == nil || op.power < least || op.power > most {
 			return left, nil
-		}
-		// A chain of AND or OR is flat to those who walk it; one of comparisons nests.
-		if op.power >= powerTest {
-			if links++; links > MaxDepth {
-				return nil, p.fail(p.tok.at, fmt.Sprintf("the condition nests deeper than %d", MaxDepth))
-			}
 		}
 		// A test such as IN takes no operator that binds tighter, or as tight, behind it.
 		if op.power == powerTest {
 			most = powerTest - 1
 		}
-		left, err = op.parse(p, left)
+		var err error
+		if left, err = op.parse(p, left); err != nil {
+			return nil, err
+		}
 	}
-	return nil, err
 }
 
 // operator is a row of the table: how tight it binds and how the rest of it is read.
@@ -150,23 +177,23 @@ func (p *parser) infix() operator {
 	}
 	switch p.tok.val {
 	case "OR":
-		return joined(powerOr, Or)
+		return infixed(powerOr, Or)
 	case "AND":
-		return joined(powerAnd, And)
+		return infixed(powerAnd, And)
 	case "=", "==":
-		return joined(powerCompare, Eq)
+		return infixed(powerCompare, Eq)
 	case "<>", "!=":
-		return joined(powerCompare, Ne)
+		return infixed(powerCompare, Ne)
 	case "<":
-		return joined(powerCompare, Lt)
+		return infixed(powerCompare, Lt)
 	case "<=":
-		return joined(powerCompare, Le)
+		return infixed(powerCompare, Le)
 	case ">":
-		return joined(powerCompare, Gt)
+		return infixed(powerCompare, Gt)
 	case ">=":
-		return joined(powerCompare, Ge)
+		return infixed(powerCompare, Ge)
 	case "<=>":
-		return joined(powerCompare, NullSafeEq)
+		return infixed(powerCompare, NullSafeEq)
 	case "IS":
 		return operator{powerTest, (*parser).is}
 	case "NOT", "IN", "BETWEEN", "LIKE", "ILIKE", "RLIKE", "REGEXP":
@@ -177,18 +204,36 @@ func (p *parser) infix() operator {
 		return operator{powerBitXor, (*parser).refuse}
 	case "&":
 		return operator{powerBitAnd, (*parser).refuse}
-	case "+", "-", "||":
-		return operator{powerAdd, (*parser).refuse}
-	case "*", "/", "%", "DIV":
-		return operator{powerTimes, (*parser).refuse}
-	case "[", "::", "->", "COLLATE":
+	case "<<", ">>", ">>>":
+		return operator{powerShift, (*parser).refuse}
+	case "+":
+		return infixed(powerAdd, Add)
+	case "-":
+		return infixed(powerAdd, Sub)
+	case "||":
+		return operator{powerAdd, (*parser).concat}
+	case "*":
+		return infixed(powerTimes, Mul)
+	case "/":
+		return infixed(powerTimes, Div)
+	case "%":
+		return infixed(powerTimes, Mod)
+	case "DIV":
+		return infixed(powerTimes, IntDiv)
+	case "[":
+		return operator{powerField, (*parser).element}
+	case ".":
+		return operator{powerField, (*parser).member}
+	case "::":
+		return operator{powerField, (*parser).castBehind}
+	case ":", "->", "=>", "COLLATE":
 		return operator{powerField, (*parser).refuse}
 	}
 	return operator{}
 }
 
-// joined is an operator with two operands that groups from the left.
-func joined(power int, op Op) operator {
+// infixed is an operator with two operands that groups from the left.
+func infixed(power int, op Op) operator {
 	return operator{power, func(p *parser, left Expr) (Expr, error) {
 		at := p.tok.at
 		if err := p.advance(); err != nil {
@@ -202,6 +247,60 @@ func joined(power int, op Op) operator {
 	}}
 }
 
+// concat reads a || b, the function concat.
+func (p *parser) concat(left Expr) (Expr, error) {
+	at := p.tok.at
+	if err := p.advance(); err != nil {
+		return nil, err
+	}
+	right, err := p.expression(powerAdd + 1)
+	if err != nil {
+		return nil, err
+	}
+	return &Call{Name: "concat", Args: []Expr{left, right}, At: at}, nil
+}
+
+// element reads x[i].
+func (p *parser) element(left Expr) (Expr, error) {
+	at := p.tok.at
+	if err := p.advance(); err != nil {
+		return nil, err
+	}
+	index, err := p.expression(powerTest + 1)
+	if err != nil {
+		return nil, err
+	}
+	if !p.isSymbol("]") {
+		return nil, p.expected(`an operator or "]"`)
+	}
+	return &Element{X: left, Index: index, At: at}, p.advance()
+}
+
+// member reads the field of anything but a plain name.
+func (p *parser) member(left Expr) (Expr, error) {
+	at := p.tok.at
+	if err := p.advance(); err != nil {
+		return nil, err
+	}
+	if p.tok.kind != word && p.tok.kind != quoted {
+		return nil, p.expected("the name of a field")
+	}
+	return &Member{X: left, Name: nameOf(p.tok), At: at}, p.advance()
+}
+
+// castBehind reads x::type.
+func (p *parser) castBehind(left Expr) (Expr, error) {
+	at := p.tok.at
+	if err := p.advance(); err != nil {
+		return nil, err
+	}
+	to, err := p.typeName()
+	if err != nil {
+		return nil, err
+	}
+	return foldNumber(&Cast{X: left, To: to, At: at}), nil
+}
+
 func (p *parser) refuse(Expr) (Expr, error) { return nil, p.unsupported() }
 
 // unsupported names what Spark has here and idem lacks.
@@ -210,7 +309,7 @@ func (p *parser) unsupported() error {
 	if p.tok.kind == word {
 		what = p.tok.val
 	}
-	return p.fail(p.tok.at, what+" is not supported in a condition")
+	return p.fail(p.tok.at, what+" is not supported")
 }
 
 // is reads IS [NOT] NULL, TRUE, FALSE, UNKNOWN and DISTINCT FROM. The last four are written with
@@ -256,7 +355,7 @@ func (p *parser) is(left Expr) (Expr, error) {
 	return same, nil
 }
 
-// test reads [NOT] IN and [NOT] BETWEEN.
+// test reads [NOT] IN, [NOT] BETWEEN and [NOT] LIKE.
 func (p *parser) test(left Expr) (Expr, error) {
 	at := p.tok.at
 	negated, err := p.accept("NOT")
@@ -281,10 +380,38 @@ func (p *parser) test(left Expr) (Expr, error) {
 		return &In{X: left, List: list, Negated: negated, At: at}, nil
 	case p.isKeyword("BETWEEN"):
 		return p.between(left, negated, at)
-	case p.isKeyword("LIKE"), p.isKeyword("ILIKE"), p.isKeyword("RLIKE"), p.isKeyword("REGEXP"):
+	case p.isKeyword("LIKE"), p.isKeyword("ILIKE"):
+		return p.like(&Like{X: left, Fold: p.isKeyword("ILIKE"), Negated: negated, At: at})
+	case p.isKeyword("RLIKE"), p.isKeyword("REGEXP"):
 		return nil, p.unsupported()
 	}
-	return nil, p.expected("IN or BETWEEN")
+	return nil, p.expected("IN, BETWEEN or LIKE")
+}
+
+// like reads the pattern and the ESCAPE of e.
+func (p *parser) like(e *Like) (Expr, error) {
+	operator := p.tok
+	if err := p.advance(); err != nil {
+		return nil, err
+	}
+	if (p.isKeyword("ANY") || p.isKeyword("SOME") || p.isKeyword("ALL")) && p.peek().val == "(" {
+		return nil, p.fail(p.tok.at, operator.val+" "+p.tok.val+" is not supported")
+	}
+	var err error
+	if e.Pattern, err = p.expression(powerTest + 1); err != nil {
+		return nil, err
+	}
+	if escaped, err := p.accept("ESCAPE"); err != nil || !escaped {
+		return e, err
+	}
+	r, n := utf8.DecodeRuneInString(p.tok.val)
+	if p.tok.kind != str || n == 0 || n != len(p.tok.val) {
+		return nil, p.expected("a string of one character")
+	}
+	if r != '\\' {
+		e.Escape = r
+	}
+	return e, p.advance()
 }
 
 func (p *parser) between(left Expr, negated bool, at int) (Expr, error) {

@@ -134,24 +134,17 @@ func TestParseRefuses(t *testing.T) {
 		{"(a = 1", 6, `expected an operator or ")", found the end`},
 		{"a IN ()", 6, "expected a value"},
 		{"a IN (1 2)", 8, `expected an operator, "," or ")"`},
-		{"a NOT = 1", 6, "expected IN or BETWEEN"},
+		{"a NOT = 1", 6, "expected IN, BETWEEN or LIKE"},
 		{"a BETWEEN 1 OR 2", 12, "expected AND"},
 		{"a = NOT b", 4, "put NOT into parentheses"},
 		{"a IS NULL = TRUE", 10, "expected an operator or the end"},
 		{"a IS 5", 5, "expected NULL, TRUE"},
-		{"a + 1 = 2", 2, "the operator + is not supported"},
-		{"a = b * 2", 6, "the operator * is not supported"},
-		{"a || 'x' = 'y'", 2, "the operator || is not supported"},
-		{"-a = 1", 0, "the operator - is supported before a number only"},
-		{"s LIKE 'a%'", 2, "LIKE is not supported"},
 		{"s NOT RLIKE 'a'", 6, "RLIKE is not supported"},
-		{"CASE WHEN a THEN b END", 0, "CASE is not supported"},
 		{"EXISTS (SELECT 1)", 0, "EXISTS is not supported"},
 		{"a IN (SELECT b FROM c)", 6, "SELECT is not supported"},
 		{"d > INTERVAL '1' DAY", 4, "INTERVAL is not supported"},
 		{"TRY_CAST(a AS INT) = 1", 0, "TRY_CAST is not supported"},
 		{"CAST(a AS ARRAY) = 1", 10, "a CAST to ARRAY is not supported"},
-		{"m['k'] = 1", 1, "the operator [ is not supported"},
 		{"a = 1 -- b", 6, "comments"},
 		{"a = /* b */ 1", 4, "comments"},
 		{"a = --5", 4, "comments"},
@@ -182,13 +175,13 @@ func TestSyntaxErrorShowsThePlace(t *testing.T) {
 
 func TestParseIsBounded(t *testing.T) {
 	_, err := expr.Parse(strings.Repeat("(", 10_000))
-	requireSyntax(t, err, expr.MaxDepth, "nests deeper")
+	requireSyntax(t, err, 2*expr.MaxDepth+2, "nests deeper")
 	_, err = expr.Parse(strings.Repeat("NOT ", 10_000) + "a")
-	requireSyntax(t, err, 4*expr.MaxDepth, "nests deeper")
+	requireSyntax(t, err, 4*(2*expr.MaxDepth+2), "nests deeper")
 	_, err = expr.Parse(strings.Repeat(" ", expr.MaxLength+1))
 	requireSyntax(t, err, 0, "bytes, more than")
 	_, err = expr.Parse("a" + strings.Repeat("=a", 10_000))
-	requireSyntax(t, err, 2*expr.MaxDepth-1, "nests deeper")
+	requireSyntax(t, err, 2*(10_000-expr.MaxDepth)-1, "nests deeper")
 
 	// A chain of conditions is no nesting.
 	chain, err := expr.Parse("a" + strings.Repeat(" OR a", 100_000))

@@ -60,7 +60,7 @@ var castTypes = []arrow.DataType{
 }
 
 func drawTree(t *rapid.T, depth int) expr.Expr {
-	kind := rapid.IntRange(0, 8).Draw(t, "node")
+	kind := rapid.IntRange(0, 12).Draw(t, "node")
 	if depth == 0 {
 		kind %= 2
 	}
@@ -71,12 +71,11 @@ func drawTree(t *rapid.T, depth int) expr.Expr {
 	negated := rapid.Bool().Draw(t, "negated")
 	switch kind {
 	case 0:
-		name := rapid.SampledFrom([]string{"a", "day", "and", "x", "1", "a b", "a.b", "`", "cast", "select", "ä", "date", "\n", "not"})
-		return expr.Field(rapid.SliceOfN(name, 1, 3).Draw(t, "path")...)
+		return expr.Field(rapid.SliceOfN(drawName, 1, 3).Draw(t, "path")...)
 	case 1:
 		return drawLiteral(t)
 	case 2:
-		return &expr.Binary{Op: expr.Op(rapid.IntRange(int(expr.Eq), int(expr.Or)).Draw(t, "op")), L: below(), R: below()}
+		return &expr.Binary{Op: expr.Op(rapid.IntRange(int(expr.Eq), int(expr.Mod)).Draw(t, "op")), L: below(), R: below()}
 	case 3:
 		return &expr.Not{X: below()}
 	case 4:
@@ -87,8 +86,40 @@ func drawTree(t *rapid.T, depth int) expr.Expr {
 		return &expr.Between{X: below(), Lo: below(), Hi: below(), Negated: negated}
 	case 7:
 		return &expr.Cast{X: below(), To: rapid.SampledFrom(castTypes).Draw(t, "type")}
+	case 8:
+		escape := rapid.SampledFrom([]rune{0, '!', '\'', '\\', '%', 'é', '\n'}).Draw(t, "escape")
+		return &expr.Like{X: below(), Pattern: below(), Escape: escape, Fold: rapid.Bool().Draw(t, "fold"), Negated: negated}
+	case 9:
+		return drawCase(t, below)
+	case 10:
+		return &expr.Element{X: below(), Index: below()}
+	case 11:
+		return &expr.Member{X: below(), Name: drawName.Draw(t, "field")}
 	}
-	return &expr.Call{Name: rapid.SampledFrom([]string{"f", "cast", "or", "date"}).Draw(t, "name"), Args: list()}
+	name := rapid.SampledFrom(functionNames).Draw(t, "name")
+	return &expr.Call{Name: name, Args: list()}
+}
+
+// drawName draws names of columns and fields, most of them with a meaning of their own somewhere.
+var drawName = rapid.SampledFrom([]string{
+	"a", "day", "and", "x", "1", "a b", "a.b", "`", "cast", "select", "ä", "date", "\n", "not", "case", "when", "then", "else", "end",
+	"escape", "like", "any", "div", "negative", "as",
+})
+
+var functionNames = []string{"f", "cast", "or", "date", "negative", "Negative", "positive", "concat", "case"}
+
+func drawCase(t *rapid.T, below func() expr.Expr) expr.Expr {
+	e := &expr.Case{}
+	if rapid.Bool().Draw(t, "operand") {
+		e.Operand = below()
+	}
+	for range rapid.IntRange(1, 3).Draw(t, "whens") {
+		e.Whens = append(e.Whens, expr.When{If: below(), Then: below()})
+	}
+	if rapid.Bool().Draw(t, "else") {
+		e.Else = below()
+	}
+	return e
 }
 
 func TestTextOfAnyTreeParsesToIt(t *testing.T) {
@@ -104,6 +135,8 @@ func FuzzParse(f *testing.F) {
 	for _, text := range []string{
 		"a = 1 AND NOT b <=> NULL", "`a b`.c IN ('x', \"y\", X'00', NULL)", "d BETWEEN DATE '2024-01-01' AND TIMESTAMP '2024-01-01 00:00:00Z'",
 		"CAST(a AS DECIMAL(10, 2)) >= -1.5e3", "f(a, 1BD) IS NOT TRUE", "'\\u00e4\\0\\''", "1E5BD = .5D", "((((", "a IS NOT DISTINCT FROM 5Y",
+		"-a * (b + c) DIV -(2) || 'x' - - 1 % m['k'][0].f", "a NOT ILIKE b || '%' ESCAPE '!'", "CASE WHEN a = 1 THEN b ELSE -c END::INT",
+		"CASE -x WHEN 1 THEN CASE WHEN a THEN b END END[0]", "(a).b.c[i + 1].d", "case - 1", "a LIKE '_' ESCAPE '\\\\'",
 	} {
 		f.Add(text)
 	}

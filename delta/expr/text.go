@@ -46,6 +46,18 @@ func (op Op) String() string {
 		return "AND"
 	case Or:
 		return "OR"
+	case Add:
+		return "+"
+	case Sub:
+		return "-"
+	case Mul:
+		return "*"
+	case Div:
+		return "/"
+	case IntDiv:
+		return "DIV"
+	case Mod:
+		return "%"
 	}
 	return "Op(" + strconv.Itoa(int(op)) + ")"
 }
@@ -65,14 +77,35 @@ func powerOf(e Expr) int {
 			return powerOr
 		case And:
 			return powerAnd
+		case Add, Sub:
+			return powerAdd
+		case Mul, Div, IntDiv, Mod:
+			return powerTimes
 		}
 		return powerCompare
 	case *Not:
 		return powerNot
-	case *IsNull, *In, *Between:
+	case *IsNull, *In, *Between, *Like:
 		return powerTest
+	case *Call:
+		if isNegative(e) {
+			return powerSign
+		}
+	case *Element, *Member:
+		return powerField
 	}
 	return powerOperand
+}
+
+// The functions that signs stand for.
+const (
+	negative = "negative"
+	positive = "positive"
+)
+
+// isNegative tells whether a call is written with a minus.
+func isNegative(e *Call) bool {
+	return len(e.Args) == 1 && strings.EqualFold(e.Name, negative)
 }
 
 type printer struct{ strings.Builder }
@@ -98,25 +131,41 @@ func (p *printer) print(e Expr, least int) {
 		p.WriteString("NOT ")
 		p.print(e.X, powerNot)
 	case *IsNull:
-		p.print(e.X, powerOperand)
+		p.print(e.X, powerCompare+1)
 		p.WriteString(choose(e.Negated, " IS NOT NULL", " IS NULL"))
 	case *In:
-		p.print(e.X, powerOperand)
+		p.print(e.X, powerCompare+1)
 		p.WriteString(choose(e.Negated, " NOT IN ", " IN "))
 		p.list(e.List)
 	case *Between:
-		p.print(e.X, powerOperand)
+		p.print(e.X, powerCompare+1)
 		p.WriteString(choose(e.Negated, " NOT BETWEEN ", " BETWEEN "))
-		p.print(e.Lo, powerOperand)
+		p.print(e.Lo, powerCompare+1)
 		p.WriteString(" AND ")
-		p.print(e.Hi, powerOperand)
+		p.print(e.Hi, powerCompare+1)
+	case *Like:
+		p.like(e)
+	case *Case:
+		p.branches(e)
+	case *Element:
+		p.print(e.X, powerOfSubject(e.X))
+		p.WriteByte('[')
+		p.print(e.Index, powerTest+1)
+		p.WriteByte(']')
+	case *Member:
+		least := powerOfSubject(e.X)
+		if _, ok := e.X.(*Column); ok { // without parentheses it would be a column's path
+			least = powerOperand + 1
+		}
+		p.print(e.X, least)
+		p.WriteByte('.')
+		p.name(e.Name)
 	case *Cast:
 		p.WriteString("CAST(")
 		p.print(e.X, powerNone)
 		p.WriteString(" AS " + TypeName(e.To) + ")")
 	case *Call:
-		p.name(e.Name)
-		p.list(e.Args)
+		p.call(e)
 	case *Invalid:
 		fmt.Fprintf(p, "<%v>", e.Err)
 	}
@@ -129,28 +178,84 @@ func choose(negated bool, yes, no string) string {
 	return no
 }
 
-// binary writes a chain of one operator from left to right without a call for each link.
+// binary writes a chain of operators of one power from left to right without a call for each link.
+// Comparisons in a row get parentheses, for the eye.
 func (p *printer) binary(e *Binary) {
 	power := powerOf(e)
-	if power == powerCompare {
-		p.print(e.L, powerOperand)
-		p.WriteString(" " + e.Op.String() + " ")
-		p.print(e.R, powerOperand)
-		return
-	}
 	chain := []*Binary{e}
-	for {
+	for power != powerCompare {
 		l, ok := chain[len(chain)-1].L.(*Binary)
-		if !ok || l.Op != e.Op {
+		if !ok || powerOf(l) != power {
 			break
 		}
 		chain = append(chain, l)
 	}
-	p.print(chain[len(chain)-1].L, power)
+	first := power
+	if power == powerCompare {
+		first++
+	}
+	p.print(chain[len(chain)-1].L, first)
 	for i := len(chain) - 1; i >= 0; i-- {
-		p.WriteString(" " + e.Op.String() + " ")
+		p.WriteString(" " + chain[i].Op.String() + " ")
 		p.print(chain[i].R, power+1)
 	}
+}
+
+func (p *printer) like(e *Like) {
+	p.print(e.X, powerCompare+1)
+	p.WriteString(choose(e.Negated, " NOT", "") + choose(e.Fold, " ILIKE ", " LIKE "))
+	p.print(e.Pattern, powerCompare+1)
+	if c := escapeOf(e); c != '\\' {
+		p.WriteString(" ESCAPE ")
+		p.quoted(string(c))
+	}
+}
+
+// escapeOf is the character that escapes in a pattern.
+func escapeOf(e *Like) rune {
+	if e.Escape == 0 {
+		return '\\'
+	}
+	return e.Escape
+}
+
+func (p *printer) branches(e *Case) {
+	p.WriteString("CASE")
+	if e.Operand != nil {
+		p.WriteByte(' ')
+		p.print(e.Operand, powerNone)
+	}
+	for _, w := range e.Whens {
+		p.WriteString(" WHEN ")
+		p.print(w.If, powerNone)
+		p.WriteString(" THEN ")
+		p.print(w.Then, powerNone)
+	}
+	if e.Else != nil {
+		p.WriteString(" ELSE ")
+		p.print(e.Else, powerNone)
+	}
+	p.WriteString(" END")
+}
+
+// call writes a function; negative is a minus before what is no literal.
+func (p *printer) call(e *Call) {
+	if !isNegative(e) {
+		p.name(e.Name)
+		p.list(e.Args)
+		return
+	}
+	p.WriteByte('-')
+	p.print(e.Args[0], powerOfSubject(e.Args[0]))
+}
+
+// powerOfSubject is how strongly an element or a field binds what it is taken of. A literal gets
+// parentheses: the sign and the point of a number are its own.
+func powerOfSubject(e Expr) int {
+	if _, ok := e.(*Literal); ok {
+		return powerOperand + 1
+	}
+	return powerField
 }
 
 func (p *printer) list(list []Expr) {
@@ -183,7 +288,8 @@ func (p *printer) name(name string) {
 
 // plainName tells whether a name needs no backticks.
 func plainName(name string) bool {
-	if name == "" || reserved[strings.ToUpper(name)] || special[strings.ToUpper(name)] {
+	upper := strings.ToUpper(name)
+	if name == "" || reserved[upper] || special[upper] || follows[upper] || upper == "WHEN" {
 		return false
 	}
 	for i := range len(name) {
