@@ -50,7 +50,7 @@ type Merge struct {
 	shape   *mergeShape
 	kept    *arrow.Schema // of the source as it is kept
 	refit   *Conformer    // from kept to shape.source, once columns were added to the table
-	sources []*source // parts of the source, split by key, each small enough to be held
+	sources []*source     // parts of the source, split by key, each small enough to be held
 	seen    map[string]*touched
 	inserts *insertSet
 }
