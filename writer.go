@@ -63,6 +63,11 @@ type payloader interface {
 	Payload(ctx context.Context, snap *delta.Snapshot) (int64, rows.Digest, error)
 }
 
+// fitter is a planner that can tell, without reading a row, whether its call goes with a table.
+type fitter interface {
+	Fits(snap *delta.Snapshot) error
+}
+
 // call is one call of a verb, on the one path by which every verb commits.
 type call struct {
 	op      string
@@ -87,7 +92,10 @@ func (t *Table) write(ctx context.Context, c *call) (*Result, error) {
 		}
 	}
 	c.table, c.txnID = t, t.opts.newTxnID()
-	snap := t.current()
+	snap, err := t.fitting(ctx, c)
+	if err != nil {
+		return nil, t.fail(c.op, err)
+	}
 	out, err := t.engine.Commit(ctx, snap, c)
 	t.saw(out.Snapshot)
 	if err != nil {
@@ -104,6 +112,16 @@ func (t *Table) write(ctx context.Context, c *call) (*Result, error) {
 	}
 	t.opts.Logger.Debug("idem: "+c.op, "table", t.store.URL(), "outcome", res.Outcome.String(), "version", res.Version, "attempts", res.Attempts)
 	return res, nil
+}
+
+// fitting is the snapshot at hand or, if the call does not go with it, the newest: another writer
+// may have added the column that it seems to lack.
+func (t *Table) fitting(ctx context.Context, c *call) (*delta.Snapshot, error) {
+	snap := t.current()
+	if f, ok := c.planner.(fitter); ok && f.Fits(snap) != nil {
+		return t.newest(ctx)
+	}
+	return snap, nil
 }
 
 var outcomes = map[engine.Kind]Outcome{

@@ -59,3 +59,27 @@ func (e evolved) amend(p *Proposal) *Proposal {
 	}
 	return p
 }
+
+// Fits says, without reading a row, whether the rows go with a table.
+func (p *Append) Fits(snap *delta.Snapshot) error {
+	_, err := fits(snap, p.Input, p.Evolve)
+	return err
+}
+
+// Fits says, without reading a row, whether rows and slice go with a table.
+func (p *Replace) Fits(snap *delta.Snapshot) error {
+	to, err := fits(snap, p.Input, p.Evolve)
+	if err == nil {
+		_, err = p.bind(to.snap)
+	}
+	return err
+}
+
+func fits(snap *delta.Snapshot, in Input, evolves bool) (evolved, error) {
+	to, err := evolve(snap, in.brings(evolves))
+	if err != nil || in.Reader == nil {
+		return to, err
+	}
+	_, err = NewConformer(in.Reader.Schema(), to.snap.ArrowSchema(), ConformOptions{Evolve: evolves})
+	return to, err
+}

@@ -44,6 +44,20 @@ func columnsNamedBy(r *MergeRequest) []string {
 	return out
 }
 
+// Fits says, without reading a row, whether source and request go with a table.
+func (p *Merge) Fits(snap *delta.Snapshot) error {
+	rows, err := p.brings(snap)
+	if err != nil {
+		return err
+	}
+	to, err := evolve(snap, rows)
+	if err != nil {
+		return err
+	}
+	_, err = newMergeShape(&p.Request, p.Input.Reader.Schema(), to.snap)
+	return err
+}
+
 func holds(names []string, name string) bool {
 	return slices.ContainsFunc(names, func(n string) bool { return strings.EqualFold(n, name) })
 }
