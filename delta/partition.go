@@ -15,9 +15,6 @@ const (
 	// hiveNull names the directory of NULL. Inside partitionValues it is a string like any other.
 	hiveNull = "__HIVE_DEFAULT_PARTITION__"
 
-	// hiveEscaped are the printable characters that are escaped in a partition's directory.
-	hiveEscaped = "\"#%'*/:=?\\{[]^"
-
 	// maxDirBytes bounds one directory's name; common file systems end at 255.
 	maxDirBytes = 240
 
@@ -175,51 +172,42 @@ func formatPartitionText(t Type, v scalar.Scalar) (text, why string) {
 	return "", "no partition can be named by it"
 }
 
-// PartitionDir is the conventional directory of a file, "day=2013-01-01/", "" without partition columns: names and values
-// with Hive's escapes, not yet escaped for URIs. It is for people only: values are read from the log. A name that no
-// file system would take is cut.
+// PartitionDir is the conventional directory of a file, "day=2013-01-01/", "" without partition columns. Of names and
+// values all but letters, digits and "-._~" are percent-encoded: engines disagree on how other characters of a path are
+// written in the log, and one that removes a file by another spelling than the one it was added by leaves its rows in the
+// table. The result is not yet escaped for URIs. It is for people only: values are read from the log. A name that no file
+// system would take is cut.
 func PartitionDir(columns []string, values map[string]*string) string {
-	var dir []byte
+	var dir strings.Builder
 	for _, column := range columns {
-		start := len(dir)
-		dir = append(appendHive(dir, column), '=')
+		segment := escapeDir(column) + "="
 		if v := values[column]; v != nil && *v != "" {
-			dir = appendHive(dir, *v)
+			segment += escapeDir(*v)
 		} else {
-			dir = append(dir, hiveNull...)
+			segment += hiveNull
 		}
-		if len(dir)-start > maxDirBytes {
-			dir = cutDir(dir, start)
-		}
-		dir = append(dir, '/')
+		dir.WriteString(cutDir(segment))
+		dir.WriteByte('/')
 	}
-	return string(dir)
+	return dir.String()
 }
 
-// cutDir shortens the segment that begins at start, never inside a character or an escape.
-func cutDir(dir []byte, start int) []byte {
-	end := start + maxDirBytes
-	for !utf8.RuneStart(dir[end]) {
-		end--
+// cutDir shortens a segment that is too long, never inside an escape.
+func cutDir(segment string) string {
+	if len(segment) <= maxDirBytes {
+		return segment
 	}
-	for back := 1; back <= 2; back++ {
-		if dir[end-back] == '%' {
-			end -= back
-			break
-		}
+	end := maxDirBytes
+	if i := strings.LastIndexByte(segment[:end], '%'); i > end-3 {
+		end = i
 	}
-	return dir[:end]
+	return segment[:end]
 }
 
-func appendHive(dst []byte, text string) []byte {
-	const hex = "0123456789ABCDEF"
+func escapeDir(text string) string {
+	var b strings.Builder
 	for i := range len(text) {
-		c := text[i]
-		if c < 0x20 || c == 0x7F || strings.IndexByte(hiveEscaped, c) >= 0 {
-			dst = append(dst, '%', hex[c>>4], hex[c&15])
-			continue
-		}
-		dst = append(dst, c)
+		writeEncoded(&b, text[i], isUnreserved(text[i]))
 	}
-	return dst
+	return b.String()
 }

@@ -197,7 +197,7 @@ func EncodePath(key string) string {
 		if c == '/' {
 			first = false
 		}
-		plain := c > ' ' && c != 0x7f && !strings.ContainsRune("%#?[]\"<>\\^`{|}", rune(c)) && !(first && c == ':')
+		plain := c > ' ' && c < 0x7f && !strings.ContainsRune("%#?[]\"<>\\^`{|}", rune(c)) && !(first && c == ':')
 		writeEncoded(&b, c, plain)
 	}
 	return b.String()

@@ -92,7 +92,7 @@ func TestResolvePathRefuses(t *testing.T) {
 func TestEncodePath(t *testing.T) {
 	require.Equal(t, "day=1%25/a%20b%23%3F%5B%5D%22%3C%3E%5C%5E%60%7B%7C%7D%0A", delta.EncodePath("day=1%/a b#?[]\"<>\\^`{|}\n"))
 	require.Equal(t, "a%3Ab/c:d", delta.EncodePath("a:b/c:d"), "a colon would end a scheme only in the first element")
-	require.Equal(t, "é+=&", delta.EncodePath("é+=&"))
+	require.Equal(t, "%C3%A9+=&", delta.EncodePath("é+=&"), "delta-rs removes a file by its encoded path, whatever it was added by")
 }
 
 // keys draws keys that a store may hold below a root.
