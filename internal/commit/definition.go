@@ -109,7 +109,7 @@ func structChange(old, now *delta.Struct) string {
 		f := &old.Fields[i]
 		g, ok := after[f.Name]
 		if !ok {
-			return fmt.Sprintf("column %s is gone", f.Name)
+			return gone(f.Name, now)
 		}
 		if why := fieldChange(f, g); why != "" {
 			return why
@@ -122,6 +122,15 @@ func structChange(old, now *delta.Struct) string {
 		}
 	}
 	return ""
+}
+
+// gone says what became of a column: names that differ in case are one column, but files, digests
+// and statistics have it as it is spelled.
+func gone(name string, now *delta.Struct) string {
+	if i := now.Index(name); i >= 0 {
+		return fmt.Sprintf("column %s is spelled %s now", name, now.Fields[i].Name)
+	}
+	return fmt.Sprintf("column %s is gone", name)
 }
 
 func fieldChange(old, now *delta.Field) string {
