@@ -3,9 +3,12 @@ package idem
 import (
 	"context"
 	"fmt"
-	"strings"
+	"slices"
+	"sync"
+	"time"
 
 	"github.com/idemtable/idem/internal/plan"
+	"github.com/idemtable/idem/internal/trial"
 )
 
 // Difference is what a second run of a job changed. It prints as a report; without a difference
@@ -20,17 +23,18 @@ type Difference struct {
 	// that changed counts in both.
 	Added, Removed int64
 
-	// Changed counts keys that are in both with other values; it is known when the table has key
-	// columns to go by, and 0 otherwise.
+	// Changed counts rows that are in both with other values in some columns; 0 if the columns that
+	// do not differ do not tell.
 	Changed int64
 
 	// Columns are the columns whose values the second run changed.
 	Columns []string
 
-	// Samples are some of the rows, "+ id=7, n=1".
+	// Samples are some of the rows: "+ id=7, n=1" and "- id=7, n=0", or "~ id=7: n=0 → 1" where the
+	// columns that do not differ tell the rows apart.
 	Samples []string
 
-	// Versions are the commits of the second run, e.g. "version 3: WRITE, 2 files added".
+	// Versions are the commits of the second run, e.g. "version 3: WRITE, 2 files added, 0 removed".
 	Versions []string
 
 	// Cause is the likely cause in words.
@@ -44,23 +48,11 @@ func (d *Difference) String() string {
 	if d.Same() {
 		return "diff: 0 rows"
 	}
-	var b strings.Builder
-	fmt.Fprintf(&b, "diff: the second run changed the table: +%d rows, -%d rows", d.Added, d.Removed)
-	if d.Changed > 0 {
-		fmt.Fprintf(&b, ", of which %d are other versions of the same row", d.Changed)
+	found := plan.Explained{
+		Added: d.Added, Removed: d.Removed, Changed: d.Changed,
+		Columns: d.Columns, Samples: d.Samples, Versions: d.Versions, Cause: d.Cause,
 	}
-	fmt.Fprintf(&b, "\n  after run 1: %s\n  after run 2: %s", d.First, d.Second)
-	if len(d.Columns) > 0 {
-		fmt.Fprintf(&b, "\n  columns: %s", strings.Join(d.Columns, ", "))
-	}
-	for _, s := range d.Samples {
-		b.WriteString("\n  " + s)
-	}
-	for _, v := range d.Versions {
-		b.WriteString("\n  second run made " + v)
-	}
-	b.WriteString("\n  cause: " + d.Cause)
-	return b.String()
+	return found.Text("the second run changed the table", [2]string{"after run 1", "after run 2"}, [2]string{d.First.String(), d.Second.String()})
 }
 
 // Job is a load step: what it writes goes into the table that it is handed.
@@ -68,9 +60,12 @@ type Job func(ctx context.Context, t *Table) error
 
 // RunTwice runs a job, fingerprints the table, runs the job again and compares. The job gets a
 // table opened anew for each run, as two processes would. A difference is no error: ask the result.
-// An error of the job ends it.
+// An error of the job ends it. A view of one version ([Table.At]) is [ErrInput].
 func RunTwice(ctx context.Context, t *Table, job Job) (*Difference, error) {
 	const op = "RunTwice"
+	if t.frozen {
+		return nil, t.fail(op, fmt.Errorf("%w: this is a view of version %d, and the job would write to the table itself; hand in the table", ErrInput, t.Version()))
+	}
 	before, err := t.newest(ctx)
 	if err != nil {
 		return nil, t.fail(op, err)
@@ -87,17 +82,16 @@ func RunTwice(ctx context.Context, t *Table, job Job) (*Difference, error) {
 	if err != nil {
 		return nil, t.fail(op, err)
 	}
-	first, second := one.current(), two.current()
-	if d.First, err = t.print(ctx, first, Fingerprint{}, nil); err != nil {
+	if d.First, err = t.print(ctx, one.Snapshot, Fingerprint{}, nil); err != nil {
 		return nil, t.fail(op, err)
 	}
-	if d.Second, err = t.print(ctx, second, Fingerprint{}, nil); err != nil {
+	if d.Second, err = t.print(ctx, two.Snapshot, Fingerprint{}, nil); err != nil {
 		return nil, t.fail(op, err)
 	}
 	if d.First.Rows == d.Second.Rows && d.First.Digest == d.Second.Digest {
 		return d, nil
 	}
-	diff := plan.Diff{Env: &t.env, Log: t.log, Before: before, First: first, Second: second}
+	diff := plan.Diff{Before: before, First: one, Second: two}
 	found, err := diff.Explain(ctx)
 	if err != nil {
 		return nil, t.fail(op, err)
@@ -108,17 +102,39 @@ func RunTwice(ctx context.Context, t *Table, job Job) (*Difference, error) {
 }
 
 // runOnce runs the job on a table of its own, and gives the table as the run left it.
-func (t *Table) runOnce(ctx context.Context, job Job, run int) (*Table, error) {
+func (t *Table) runOnce(ctx context.Context, job Job, run int) (plan.Side, error) {
+	var heard ear
+	ctx = trial.With(ctx, &trial.Trial{Told: heard.hear})
 	fresh, err := OpenStore(ctx, t.store, t.opts)
 	if err != nil {
-		return nil, err
+		return plan.Side{}, err
 	}
+	from, began := time.Now(), t.opts.Clock.Now()
 	if err := job(ctx, fresh); err != nil {
-		return nil, fmt.Errorf("run %d of the job: %w", run, err)
+		return plan.Side{}, fmt.Errorf("run %d of the job: %w", run, err)
+	}
+	seen := plan.Run{
+		Calls: heard.all(),
+		Spans: []plan.Span{{From: from, To: time.Now()}, {From: began, To: t.opts.Clock.Now()}},
 	}
 	s, err := t.newest(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return t.view(s), nil
+	return plan.Side{Env: &t.env, Log: t.log, Snapshot: s, Runs: []plan.Run{seen}}, err
+}
+
+// ear keeps the calls that a job makes, on whatever goroutines.
+type ear struct {
+	mu    sync.Mutex
+	calls []trial.Call
+}
+
+func (e *ear) hear(c trial.Call) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.calls = append(e.calls, c)
+}
+
+func (e *ear) all() []trial.Call {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return slices.Clone(e.calls)
 }

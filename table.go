@@ -19,6 +19,7 @@ import (
 	"github.com/idemtable/idem/internal/engine"
 	"github.com/idemtable/idem/internal/logio"
 	"github.com/idemtable/idem/internal/plan"
+	"github.com/idemtable/idem/internal/trial"
 )
 
 // Table is a Delta table. Its methods may be called by several goroutines at once.
@@ -32,6 +33,7 @@ type Table struct {
 	env    plan.Env
 	opts   Options
 	frozen bool // a view of one version: it refreshes never and refuses to write
+	trial  *trial.Trial
 
 	mu   sync.Mutex
 	snap *delta.Snapshot
@@ -55,6 +57,7 @@ func OpenStore(ctx context.Context, s store.Store, o Options) (*Table, error) {
 	if err != nil {
 		return nil, wrap("Open", s.URL(), -1, 0, err)
 	}
+	t.trial = trial.From(ctx)
 	if t.snap, err = t.log.Load(ctx); err != nil {
 		return nil, t.fail("Open", err)
 	}
@@ -123,6 +126,12 @@ func (t *Table) newest(ctx context.Context) (*delta.Snapshot, error) {
 // URL names the table's root, without secrets.
 func (t *Table) URL() string { return t.store.URL() }
 
+// Store holds the table's objects.
+func (t *Table) Store() store.Store { return t.store }
+
+// Options are those that the table was opened with, every default in place.
+func (t *Table) Options() Options { return t.opts }
+
 // Version is the version of the newest snapshot seen.
 func (t *Table) Version() int64 { return t.current().Version() }
 
@@ -164,7 +173,7 @@ func (t *Table) AtTime(ctx context.Context, at time.Time) (*Table, error) {
 }
 
 func (t *Table) view(s *delta.Snapshot) *Table {
-	return &Table{store: t.store, log: t.log, engine: t.engine, env: t.env, opts: t.opts, frozen: true, snap: s}
+	return &Table{store: t.store, log: t.log, engine: t.engine, env: t.env, opts: t.opts, frozen: true, trial: t.trial, snap: s}
 }
 
 // Scan asks for rows.
@@ -192,7 +201,7 @@ func (t *Table) Scan(ctx context.Context, r Scan) iter.Seq2[arrow.RecordBatch, e
 			return
 		}
 		src := scan.Table{Store: t.log.Store(), Snapshot: snap, Stats: t.log, Allocator: t.opts.Allocator, Parallelism: t.opts.Parallelism}
-		for batch, err := range scan.Rows(ctx, src, scan.Request{Columns: r.Columns, Where: where}) {
+		for batch, err := range t.trial.Arrange(scan.Rows(ctx, src, scan.Request{Columns: r.Columns, Where: where})) {
 			if !yield(batch, t.failIf("Scan", err)) || err != nil {
 				return
 			}
@@ -207,6 +216,7 @@ func (t *Table) reads(ctx context.Context, text string, args []any, tree expr.Ex
 		return nil, nil, err
 	}
 	snap, err := t.newest(ctx)
+	t.trial.Tell(trial.Call{Err: err})
 	return where, snap, err
 }
 

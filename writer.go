@@ -47,6 +47,7 @@ import (
 	"github.com/idemtable/idem/internal/engine"
 	"github.com/idemtable/idem/internal/plan"
 	"github.com/idemtable/idem/internal/rows"
+	"github.com/idemtable/idem/internal/trial"
 )
 
 // engineInfo is what idem says of itself in commits.
@@ -81,8 +82,22 @@ type call struct {
 	txnID string
 }
 
-// write carries out a call: validate, plan, commit, report.
+// write carries out a call, and tells a trial how it ended.
 func (t *Table) write(ctx context.Context, c *call) (*Result, error) {
+	if t.trial == nil {
+		return t.carryOut(ctx, c)
+	}
+	res, err := t.carryOut(trial.With(ctx, t.trial), c)
+	told := trial.Call{Op: c.op, Err: err}
+	if err == nil {
+		told.Outcome = res.Outcome.String()
+	}
+	t.trial.Tell(told)
+	return res, err
+}
+
+// carryOut does it: validate, plan, commit, report.
+func (t *Table) carryOut(ctx context.Context, c *call) (*Result, error) {
 	if t.frozen {
 		return nil, t.fail(c.op, fmt.Errorf("%w: this is a view of version %d; write to the table itself", ErrInput, t.Version()))
 	}

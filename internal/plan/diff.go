@@ -5,29 +5,84 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
-	"github.com/apache/arrow-go/v18/arrow/array"
 
 	"github.com/idemtable/idem/delta"
 	"github.com/idemtable/idem/delta/scan"
 	"github.com/idemtable/idem/internal/commit"
 	"github.com/idemtable/idem/internal/logio"
 	"github.com/idemtable/idem/internal/rows"
+	"github.com/idemtable/idem/internal/trial"
 )
 
-// Diff finds what a second run of a job changed, and the likely cause.
+// Diff finds what differs between the tables that two runs of a job left, and the likely cause.
+//
+// The tables are one at two versions, or two that began as copies of one.
 type Diff struct {
-	Env                   *Env
-	Log                   *logio.Log
-	Before, First, Second *delta.Snapshot
+	// Before is the table with which the first run began.
+	Before *delta.Snapshot
 
-	tags    []string // that the second run wrote, "loader@7"
-	deletes bool     // the second run did nothing but delete
-	removed int      // files that the second run removed
+	First, Second Side
+
+	// How says what the second run had that the first had not.
+	How How
+
+	// Ignore names columns whose values do not count.
+	Ignore []string
+
+	made commits
 }
 
-// Explained is what it finds.
+// Side is a table that was left, and the runs that left it.
+type Side struct {
+	Env      *Env
+	Log      *logio.Log
+	Snapshot *delta.Snapshot
+
+	// Runs are what was seen of the runs, in the order in which they began.
+	Runs []Run
+}
+
+// Run is what was seen of one run of a job.
+type Run struct {
+	Calls []trial.Call
+
+	// Spans are when it ran, by each clock that it could read.
+	Spans []Span
+}
+
+// Span is a stretch of time.
+type Span struct{ From, To time.Time }
+
+// How says what a second run had that the first had not.
+type How int
+
+const (
+	// Again: it came after the first.
+	Again How = iota
+
+	// Afresh: it began where the first began, on a copy.
+	Afresh
+
+	// Reordered: as Afresh, and its input came in another order.
+	Reordered
+
+	// Claimed: as Afresh; a store operation went wrong, and the job said that all is well.
+	Claimed
+
+	// Rerun: as Afresh; a store operation went wrong or the process died, and the job was run again.
+	Rerun
+
+	// Crossed: as Afresh; another run came between.
+	Crossed
+
+	// Older: a run for an earlier batch came after the first.
+	Older
+)
+
+// Explained is what a Diff finds.
 type Explained struct {
 	Added, Removed, Changed int64
 	Columns                 []string
@@ -46,8 +101,7 @@ const (
 // bag is a multiset of rows by digest; a count below zero is a row of the other side.
 type bag map[rows.Digest]int64
 
-// Explain compares the tables after one and after two runs. Only files that one of them lacks are
-// read.
+// Explain compares the tables. Only files that one of them lacks are read.
 func (p *Diff) Explain(ctx context.Context) (*Explained, error) {
 	change, err := p.between(ctx, p.Second, p.First)
 	if err != nil {
@@ -58,25 +112,26 @@ func (p *Diff) Explain(ctx context.Context) (*Explained, error) {
 		out.Added += max(n, 0)
 		out.Removed += max(-n, 0)
 	}
-	added, err := p.collect(ctx, p.Second, change, 1)
+	added, err := p.collect(ctx, p.Second, p.First, change, 1)
 	if err != nil {
 		return nil, err
 	}
 	defer added.release()
-	removed, err := p.collect(ctx, p.First, change, -1)
+	removed, err := p.collect(ctx, p.First, p.Second, change, -1)
 	if err != nil {
 		return nil, err
 	}
 	defer removed.release()
 	out.Samples = append(removed.samples("- "), added.samples("+ ")...)
-	if out.Versions, err = p.versions(ctx); err != nil {
+	if p.made, err = p.commits(ctx); err != nil {
 		return nil, err
 	}
+	out.Versions = p.made.lines
 	return out, p.judge(ctx, out, change, added, removed)
 }
 
 // between is a minus b.
-func (p *Diff) between(ctx context.Context, a, b *delta.Snapshot) (bag, error) {
+func (p *Diff) between(ctx context.Context, a, b Side) (bag, error) {
 	out := bag{}
 	if err := p.count(ctx, out, a, b, 1); err != nil {
 		return nil, err
@@ -92,19 +147,24 @@ func (p *Diff) between(ctx context.Context, a, b *delta.Snapshot) (bag, error) {
 	return out, nil
 }
 
-// only gives the files of a that b lacks.
-func only(a, b *delta.Snapshot) []*delta.Add {
+// only gives the files of a that b lacks. In tables that are copies only what both began with is
+// the same file: later ones may have equal names.
+func (p *Diff) only(a, b Side) []*delta.Add {
+	has := func(s *delta.Snapshot, f *delta.Add) bool {
+		other, live := s.Live(f.Key)
+		return live && other.DeletionVector == f.DeletionVector
+	}
 	var out []*delta.Add
-	for f := range a.Files() {
-		if other, live := b.Live(f.Key); !live || other.DeletionVector != f.DeletionVector {
+	for f := range a.Snapshot.Files() {
+		if !has(b.Snapshot, f) || a.Log != b.Log && !has(p.Before, f) {
 			out = append(out, f)
 		}
 	}
 	return out
 }
 
-func (p *Diff) count(ctx context.Context, into bag, a, b *delta.Snapshot, sign int64) error {
-	return p.each(ctx, a, only(a, b), func(_ arrow.RecordBatch, digests []rows.Digest) error {
+func (p *Diff) count(ctx context.Context, into bag, a, b Side, sign int64) error {
+	return p.each(ctx, a, p.only(a, b), func(_ arrow.RecordBatch, digests []rows.Digest) error {
 		for _, d := range digests {
 			into[d] += sign
 		}
@@ -112,12 +172,31 @@ func (p *Diff) count(ctx context.Context, into bag, a, b *delta.Snapshot, sign i
 	})
 }
 
+// counts says whether a column's values count.
+func (p *Diff) counts(name string) bool {
+	return !slices.ContainsFunc(p.Ignore, func(ignored string) bool { return strings.EqualFold(ignored, name) })
+}
+
+// columns are the columns that are read: nil for all.
+func (p *Diff) columns(snap *delta.Snapshot) []string {
+	if len(p.Ignore) == 0 {
+		return nil
+	}
+	out := []string{}
+	for _, f := range snap.Schema().Fields {
+		if p.counts(f.Name) {
+			out = append(out, f.Name)
+		}
+	}
+	return out
+}
+
 // each gives the rows of files with their digests.
-func (p *Diff) each(ctx context.Context, snap *delta.Snapshot, files []*delta.Add, f func(arrow.RecordBatch, []rows.Digest) error) error {
+func (p *Diff) each(ctx context.Context, s Side, files []*delta.Add, f func(arrow.RecordBatch, []rows.Digest) error) error {
 	if len(files) == 0 {
 		return nil
 	}
-	for batch, err := range scan.Rows(ctx, p.Env.table(snap), scan.Request{Files: files}) {
+	for batch, err := range scan.Rows(ctx, s.Env.table(s.Snapshot), scan.Request{Files: files, Columns: p.columns(s.Snapshot)}) {
 		if err != nil {
 			return err
 		}
@@ -132,60 +211,22 @@ func (p *Diff) each(ctx context.Context, snap *delta.Snapshot, files []*delta.Ad
 	return nil
 }
 
-// picked are rows that differ.
-type picked struct {
-	batches []arrow.RecordBatch
-	n       int64
-}
-
-func (b *picked) release() {
-	for _, x := range b.batches {
-		x.Release()
-	}
-}
-
-// samples shows some of the rows.
-func (b *picked) samples(prefix string) []string {
-	var out []string
-	for _, batch := range b.batches {
-		for i := range int(batch.NumRows()) {
-			if len(out) == diffSamples {
-				return out
-			}
-			out = append(out, prefix+describe(batch, fieldNames(batch.Schema()), i))
+// Digest is the number and the digest of a table's rows without the columns that do not count.
+func (p *Diff) Digest(ctx context.Context, s Side) (int64, rows.Digest, error) {
+	n, sum := int64(0), rows.Digest{}
+	files := slices.Collect(s.Snapshot.Files())
+	err := p.each(ctx, s, files, func(_ arrow.RecordBatch, digests []rows.Digest) error {
+		for _, d := range digests {
+			sum = sum.Add(d)
 		}
-	}
-	return out
+		n += int64(len(digests))
+		return nil
+	})
+	return n, sum, err
 }
 
-// digest is the digest of some columns of the rows.
-func (b *picked) digest(columns ...string) (rows.Digest, error) {
-	var sum rows.Digest
-	for _, batch := range b.batches {
-		var fields []arrow.Field
-		var arrays []arrow.Array
-		for c, f := range batch.Schema().Fields() {
-			if slices.Contains(columns, f.Name) {
-				fields, arrays = append(fields, f), append(arrays, batch.Column(c))
-			}
-		}
-		part := array.NewRecordBatch(arrow.NewSchema(fields, nil), arrays, batch.NumRows())
-		d, err := rows.DigestRows(part, nil)
-		part.Release()
-		if err != nil {
-			return sum, err
-		}
-		sum = sum.Add(d)
-	}
-	return sum, nil
-}
-
-// collect gives the rows of a snapshot that the change has beyond the other, at most diffRows.
-func (p *Diff) collect(ctx context.Context, snap *delta.Snapshot, change bag, sign int64) (*picked, error) {
-	other := p.First
-	if sign < 0 {
-		other = p.Second
-	}
+// collect gives the rows of a table that the change has beyond the other, at most diffRows.
+func (p *Diff) collect(ctx context.Context, s, other Side, change bag, sign int64) (*picked, error) {
 	left := bag{}
 	for d, n := range change {
 		if n*sign > 0 {
@@ -193,7 +234,7 @@ func (p *Diff) collect(ctx context.Context, snap *delta.Snapshot, change bag, si
 		}
 	}
 	out := &picked{}
-	err := p.each(ctx, snap, only(snap, other), func(batch arrow.RecordBatch, digests []rows.Digest) error {
+	err := p.each(ctx, s, p.only(s, other), func(batch arrow.RecordBatch, digests []rows.Digest) error {
 		var index []int32
 		for i, d := range digests {
 			if left[d] > 0 && out.n < diffRows {
@@ -205,144 +246,98 @@ func (p *Diff) collect(ctx context.Context, snap *delta.Snapshot, change bag, si
 		if len(index) == 0 {
 			return nil
 		}
-		taken, err := rows.Take(p.Env.Allocator, batch, index)
+		taken, err := rows.Take(s.Env.Allocator, batch, index)
 		if err == nil {
 			out.batches = append(out.batches, taken)
 		}
 		return err
 	})
+	if err != nil {
+		out.release()
+	}
 	return out, err
 }
 
-// versions says what the second run committed.
-func (p *Diff) versions(ctx context.Context) ([]string, error) {
-	var out []string
-	p.deletes = true
-	for v := p.First.Version() + 1; v <= p.Second.Version(); v++ {
-		actions, _, err := p.Log.ReadCommit(ctx, v)
+// commits is what the runs of the second side committed.
+type commits struct {
+	lines   []string // "version 3: WRITE, 2 files added, 0 removed"
+	tags    []string // "loader@7"
+	removed int      // files
+
+	// How many there are of each kind. One that adds no file and removes none is of none.
+	appends, overwrites, merges, deletes int
+}
+
+func (p *Diff) commits(ctx context.Context) (commits, error) {
+	var out commits
+	from := p.Before.Version()
+	if p.First.Log == p.Second.Log {
+		from = p.First.Snapshot.Version()
+	}
+	for v := from + 1; v <= p.Second.Snapshot.Version(); v++ {
+		actions, _, err := p.Second.Log.ReadCommit(ctx, v)
 		if err != nil {
-			return nil, err
+			return out, err
 		}
-		operation, adds, removes := "a commit without commitInfo", 0, 0
-		for _, a := range actions {
-			switch {
-			case a.CommitInfo != nil:
-				operation = a.CommitInfo.Operation
-			case a.Add != nil:
-				adds++
-			case a.Remove != nil:
-				removes++
-				p.removed++
-			case a.Txn != nil && !commit.Reserved(a.Txn.AppID):
-				p.tags = append(p.tags, commit.Tag{AppID: a.Txn.AppID, Version: a.Txn.Version}.String())
-			}
-		}
-		p.deletes = p.deletes && operation == "DELETE"
-		out = append(out, fmt.Sprintf("version %d: %s, %d files added, %d removed", v, operation, adds, removes))
+		out.take(v, actions)
 	}
 	return out, nil
 }
 
-// judge names the columns that differ and the likely cause.
-func (p *Diff) judge(ctx context.Context, out *Explained, change bag, added, removed *picked) error {
-	twin := removed
-	if out.Removed == 0 && p.removed > 0 {
-		out.Cause = fmt.Sprintf("the input grew: the second run replaced what the first wrote with %d rows more; "+
-			"a job that can be repeated reads a source that stands still, such as a closed interval", out.Added)
-		return nil
-	}
-	if out.Removed == 0 { // compare with what the first run wrote
-		first, err := p.between(ctx, p.First, p.Before)
-		if err != nil {
-			return err
+func (c *commits) take(version int64, actions []delta.Action) {
+	var info delta.CommitInfo
+	adds, removes := 0, 0
+	for _, a := range actions {
+		switch {
+		case a.CommitInfo != nil:
+			info = *a.CommitInfo
+		case a.Add != nil:
+			adds++
+		case a.Remove != nil:
+			removes++
+		case a.Txn != nil && !commit.Reserved(a.Txn.AppID):
+			c.tags = append(c.tags, commit.Tag{AppID: a.Txn.AppID, Version: a.Txn.Version}.String())
 		}
-		copies := int64(0)
-		for d, n := range change {
-			copies += min(max(n, 0), max(first[d], 0))
-		}
-		if copies == out.Added {
-			out.Cause = p.appends(fmt.Sprintf("all %d rows are copies of rows that the first run wrote", copies), "")
-			return nil
-		}
-		sub := Diff{Env: p.Env, Log: p.Log, Before: p.Before, First: p.Before, Second: p.First}
-		if twin, err = sub.collect(ctx, p.First, first, 1); err != nil {
-			return err
-		}
-		defer twin.release()
 	}
-	if p.deletes {
-		out.Cause = fmt.Sprintf("a delete that finds more the second time: the second run deleted %d rows that the first run left or wrote; "+
-			"delete by a condition that what the job itself writes does not satisfy", out.Removed)
-		return nil
+	c.removed += removes
+	switch operation := info.Operation; {
+	case adds+removes == 0:
+	case operation == "MERGE":
+		c.merges++
+	case operation == "DELETE":
+		c.deletes++
+	case info.OperationParameters["mode"] == "Overwrite" || removes > 0:
+		c.overwrites++
+	default:
+		c.appends++
 	}
-	if out.Removed > out.Added {
-		out.Cause = fmt.Sprintf("a partial source: the second run replaced what the first wrote with %d rows fewer; "+
-			"a job that replaces a slice must read all of it, not what is new since its last run", out.Removed-out.Added)
-		return nil
+	name := info.Operation
+	if name == "" {
+		name = "a commit without commitInfo"
 	}
-	if added.n != twin.n || added.n == 0 {
-		out.Cause = "the second run wrote other rows than the first: the input or the job is not the same from run to run"
-		return nil
-	}
-	if err := out.differing(p.Second.Schema(), added, twin); err != nil {
-		return err
-	}
-	if out.Removed > 0 && len(out.Columns) < len(p.Second.Schema().Fields) {
-		out.Changed = min(out.Added, out.Removed)
-	}
-	out.Cause = p.cause(out.Columns, out.Removed == 0)
-	return nil
+	c.lines = append(c.lines, fmt.Sprintf("version %d: %s, %d files added, %d removed", version, name, adds, removes))
 }
 
-// differing finds the columns in which two sets of rows differ.
-func (out *Explained) differing(schema *delta.Struct, a, b *picked) error {
-	for _, f := range schema.Fields {
-		x, err := a.digest(f.Name)
-		if err != nil {
-			return err
-		}
-		y, err := b.digest(f.Name)
-		if err != nil {
-			return err
-		}
-		if x != y {
-			out.Columns = append(out.Columns, f.Name)
-		}
+// Text is a report: what is different, then both tables under a title, the rows, the commits and
+// the cause.
+func (e *Explained) Text(what string, titles, prints [2]string) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "diff: %s: +%d rows, -%d rows", what, e.Added, e.Removed)
+	if e.Changed > 0 {
+		fmt.Fprintf(&b, ", of which %d are other versions of the same row", e.Changed)
 	}
-	return nil
-}
-
-func (p *Diff) cause(columns []string, inserted bool) string {
-	if len(columns) == 0 {
-		return "the same values in other rows: a tie without order, so that which row wins depends on chance; name a total order (Merge.Newer, or sort by a unique key)"
+	for i, title := range titles {
+		fmt.Fprintf(&b, "\n  %s: %s", title, prints[i])
 	}
-	var clocks, others []string
-	for _, c := range columns {
-		switch schema := p.Second.Schema(); schema.Fields[schema.Index(c)].Type {
-		case delta.Timestamp, delta.TimestampNTZ, delta.Date:
-			clocks = append(clocks, c)
-		default:
-			others = append(others, c)
-		}
+	if len(e.Columns) > 0 {
+		fmt.Fprintf(&b, "\n  columns: %s", strings.Join(e.Columns, ", "))
 	}
-	switch {
-	case len(others) == 0 && inserted:
-		return p.appends(fmt.Sprintf("but for a clock value in column %s the rows are copies of rows that the first run wrote", strings.Join(clocks, ", ")),
-			", and take the logical date of the run")
-	case len(others) == 0:
-		return fmt.Sprintf("a clock value in column %s: it is another one in every run; take the logical date of the run, or the time from the row", strings.Join(clocks, ", "))
-	case inserted && len(p.tags) > 0:
-		return p.appends(fmt.Sprintf("but for column %s the rows are copies of rows that the first run wrote", strings.Join(others, ", ")), "")
-	case inserted:
-		return fmt.Sprintf("a generated key: column %s has new values in every run, so no row of the first run is recognised; derive the key from the row; if it is no key, the job appends without a tag", strings.Join(others, ", "))
+	for _, s := range e.Samples {
+		b.WriteString("\n  " + s)
 	}
-	return fmt.Sprintf("column %s differs from run to run: a generated value, or a tie without order; derive it from the row, and name a total order", strings.Join(columns, ", "))
-}
-
-// appends is the cause when the second run wrote the rows of the first once more.
-func (p *Diff) appends(what, also string) string {
-	if len(p.tags) > 0 {
-		return fmt.Sprintf("another tag in every run: %s, under the tag %s; a tag must be the same on every run over the same rows%s", what, strings.Join(p.tags, ", "), also)
+	for _, v := range e.Versions {
+		b.WriteString("\n  second run made " + v)
 	}
-	return fmt.Sprintf("the job appends without a tag: %s; use AppendWithTxn, or ReplaceWhere for the slice that the job owns%s", what, also)
+	b.WriteString("\n  cause: " + e.Cause)
+	return b.String()
 }

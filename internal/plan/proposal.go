@@ -13,6 +13,7 @@ import (
 	"github.com/idemtable/idem/delta/scan"
 	"github.com/idemtable/idem/internal/commit"
 	"github.com/idemtable/idem/internal/spill"
+	"github.com/idemtable/idem/internal/trial"
 )
 
 // Proposal is what one attempt wants to change, and what it relied on. It holds no commitInfo and
@@ -53,6 +54,10 @@ type Input struct {
 
 // batches reads the input once. A batch is valid until the next one is asked for.
 func (in Input) batches(ctx context.Context) iter.Seq2[arrow.RecordBatch, error] {
+	return trial.From(ctx).Arrange(in.asGiven(ctx))
+}
+
+func (in Input) asGiven(ctx context.Context) iter.Seq2[arrow.RecordBatch, error] {
 	return func(yield func(arrow.RecordBatch, error) bool) {
 		for in.Reader.Next() {
 			if err := ctx.Err(); err != nil {
