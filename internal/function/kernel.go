@@ -126,9 +126,19 @@ func columnOf[T fixed](a Arg) column[T] {
 
 func (v column[T]) at(row int) T { return v.values[row*v.step] }
 
-// map1 computes a value with a fixed width of each that is not NULL. Where f says false the row fails
-// with what failed tells of its operand.
-func map1[A, R fixed](c *Call, t arrow.DataType, f func(A) (R, bool), failed func(A) error) arrow.Array {
+// fault is what is wrong with the operands of a row, which its error shows before it.
+type fault string
+
+func (f fault) Error() string { return string(f) }
+
+const (
+	overflow fault = "does not fit into"
+	byZero   fault = "divides by zero"
+)
+
+// map1 computes a value with a fixed width of each that is not NULL. Where f gives an error the row
+// fails with what explain makes of it; a nil explain takes it as it is.
+func map1[A, R fixed](c *Call, t arrow.DataType, f func(A) (R, error), explain func(row int, err error) error) arrow.Array {
 	n := nullsOf(c, c.Args[0])
 	out, buffer := newValues[R](c)
 	a := columnOf[A](c.Args[0])
@@ -138,9 +148,10 @@ func map1[A, R fixed](c *Call, t arrow.DataType, f func(A) (R, bool), failed fun
 			out[row] = zero
 			continue
 		}
-		v, ok := f(a.at(row))
-		if !ok {
-			n.fail(row, failed(a.at(row)))
+		v, err := f(a.at(row))
+		if err != nil {
+			v = zero
+			n.explain(row, err, explain)
 		}
 		out[row] = v
 	}
@@ -148,23 +159,34 @@ func map1[A, R fixed](c *Call, t arrow.DataType, f func(A) (R, bool), failed fun
 }
 
 // map2 is map1 of two operands.
-func map2[A, B, R fixed](c *Call, t arrow.DataType, f func(A, B) (R, bool), failed func(A, B) error) arrow.Array {
-	n := nullsOf(c, c.Args[0], c.Args[1])
-	out, buffer := newValues[R](c)
-	a, b := columnOf[A](c.Args[0]), columnOf[B](c.Args[1])
+func map2[A, B, R fixed](c *Call, t arrow.DataType, f func(A, B) (R, error), explain func(row int, err error) error) arrow.Array {
+	return mapColumns(nullsOf(c, c.Args[0], c.Args[1]), t, columnOf[A](c.Args[0]), columnOf[B](c.Args[1]), f, explain)
+}
+
+// mapColumns is map2 of columns; it takes n over.
+func mapColumns[A, B, R fixed](n *nulls, t arrow.DataType, a column[A], b column[B], f func(A, B) (R, error), explain func(row int, err error) error) arrow.Array {
+	out, buffer := newValues[R](n.c)
 	var zero R
 	for row := range out {
 		if n.at(row) {
 			out[row] = zero
 			continue
 		}
-		v, ok := f(a.at(row), b.at(row))
-		if !ok {
-			n.fail(row, failed(a.at(row), b.at(row)))
+		v, err := f(a.at(row), b.at(row))
+		if err != nil {
+			v = zero
+			n.explain(row, err, explain)
 		}
 		out[row] = v
 	}
 	return n.array(t, buffer)
+}
+
+func (n *nulls) explain(row int, err error, explain func(row int, err error) error) {
+	if explain != nil && err != errNull {
+		err = explain(row, err)
+	}
+	n.fail(row, err)
 }
 
 // buildFixed makes a value with a fixed width of each row that is not NULL. An error of f fails the row,
