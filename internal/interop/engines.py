@@ -36,7 +36,22 @@ def delta_type(t):
     return next((name for name, a in ARROW.items() if a == t), str(t))
 
 
+def split(text):
+    """Cuts at the commas outside of brackets."""
+    parts, depth = [""], 0
+    for c in text:
+        depth += (c in "<(") - (c in ">)")
+        if c == "," and depth == 0: parts.append("")
+        else: parts[-1] += c
+    return parts
+
+
 def arrow_type(name):
+    if name.endswith(">"):
+        outer, inner = name[:-1].split("<", 1)
+        if outer == "array": return pa.list_(arrow_type(inner))
+        if outer == "map": return pa.map_(*map(arrow_type, split(inner)))
+        return pa.struct([pa.field(f, arrow_type(t)) for f, t in (p.split(":", 1) for p in split(inner))])
     if name.startswith("decimal("):
         precision, scale = name[len("decimal("):-1].split(",")
         return pa.decimal128(int(precision), int(scale))
@@ -70,6 +85,9 @@ def shortest(v):
 def decode(cell, t):
     """The Python value of a canonical cell."""
     if cell is None: return None
+    if pa.types.is_struct(t): return {f.name: decode(cell[f.name], f.type) for f in t}
+    if pa.types.is_map(t): return [(decode(k, t.key_type), decode(v, t.item_type)) for k, v in cell]
+    if pa.types.is_list(t): return [decode(e, t.value_type) for e in cell]
     if pa.types.is_timestamp(t): return (datetime.datetime.fromisoformat(cell.removesuffix("Z")) - EPOCH) // MICRO
     if pa.types.is_date(t): return datetime.date.fromisoformat(cell)
     if pa.types.is_decimal(t): return Decimal(cell)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math/big"
 	"slices"
@@ -27,7 +28,8 @@ import (
 type column [2]string
 
 // row is one row as canonical cells: integers, floats and booleans as Go has them, everything else
-// as text, floats that JSON lacks too, NULL as nil.
+// as text, floats that JSON lacks too, NULL as nil; a struct as map[string]any, an array as []any, a
+// map as []any of pairs.
 type row []any
 
 // source is rows on their way into a table, in the form that engines.py takes.
@@ -43,14 +45,49 @@ var primitives = map[string]arrow.DataType{
 	"timestamp": &arrow.TimestampType{Unit: arrow.Microsecond, TimeZone: "UTC"}, "timestamp_ntz": &arrow.TimestampType{Unit: arrow.Microsecond},
 }
 
+// arrowType reads a type as Spark writes it: long, decimal(5,2), struct<a:long,b:array<map<string,date>>>.
 func arrowType(t *testing.T, name string) arrow.DataType {
 	if dt := primitives[name]; dt != nil {
 		return dt
 	}
-	var d arrow.Decimal128Type
-	_, err := fmt.Sscanf(name, "decimal(%d,%d)", &d.Precision, &d.Scale)
-	require.NoError(t, err, "type %s", name)
-	return &d
+	outer, inner, nested := strings.Cut(strings.TrimSuffix(name, ">"), "<")
+	if !nested {
+		var d arrow.Decimal128Type
+		_, err := fmt.Sscanf(name, "decimal(%d,%d)", &d.Precision, &d.Scale)
+		require.NoError(t, err, "type %s", name)
+		return &d
+	}
+	parts := split(inner)
+	switch outer {
+	case "array":
+		return arrow.ListOf(arrowType(t, inner))
+	case "map":
+		return arrow.MapOf(arrowType(t, parts[0]), arrowType(t, parts[1]))
+	}
+	require.Equal(t, "struct", outer, "type %s", name)
+	var fields []arrow.Field
+	for _, p := range parts {
+		field, typ, _ := strings.Cut(p, ":")
+		fields = append(fields, arrow.Field{Name: field, Type: arrowType(t, typ), Nullable: true})
+	}
+	return arrow.StructOf(fields...)
+}
+
+// split cuts at the commas outside of brackets.
+func split(text string) []string {
+	var parts []string
+	depth, start := 0, 0
+	for i, c := range text {
+		switch {
+		case strings.ContainsRune("<(", c):
+			depth++
+		case strings.ContainsRune(">)", c):
+			depth--
+		case c == ',' && depth == 0:
+			parts, start = append(parts, text[start:i]), i+1
+		}
+	}
+	return append(parts, text[start:])
 }
 
 func (s source) schema(t *testing.T) *arrow.Schema {
@@ -91,6 +128,27 @@ func appendCell(b array.Builder, cell any) (err error) {
 	}
 	text := fmt.Sprint(cell)
 	switch b := b.(type) {
+	case *array.StructBuilder:
+		b.Append(true)
+		for i, f := range b.Type().(*arrow.StructType).Fields() {
+			if err := appendCell(b.FieldBuilder(i), cell.(map[string]any)[f.Name]); err != nil {
+				return err
+			}
+		}
+	case *array.MapBuilder:
+		b.Append(true)
+		for _, e := range cell.([]any) {
+			if err := errors.Join(appendCell(b.KeyBuilder(), e.([]any)[0]), appendCell(b.ItemBuilder(), e.([]any)[1])); err != nil {
+				return err
+			}
+		}
+	case *array.ListBuilder:
+		b.Append(true)
+		for _, e := range cell.([]any) {
+			if err := appendCell(b.ValueBuilder(), e); err != nil {
+				return err
+			}
+		}
 	case *array.StringBuilder:
 		b.Append(text)
 	case *array.BooleanBuilder:
