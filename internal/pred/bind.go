@@ -187,7 +187,15 @@ func (b *binder) term(e expr.Expr) (term, error) {
 		n, err := b.between(e)
 		return ofNode(e, n, err)
 	case *expr.Call:
-		return term{}, refuseCall(e)
+		return b.call(e)
+	case *expr.Like:
+		return b.like(e)
+	case *expr.Element:
+		return b.element(e)
+	case *expr.Member:
+		return b.member(e)
+	case *expr.Case:
+		return b.caseOf(e)
 	case *expr.Invalid:
 		return term{}, refuse(e, "%v", e.Err)
 	case nil:
@@ -213,14 +221,20 @@ func literal(e *expr.Literal) (term, error) {
 }
 
 func (b *binder) column(e *expr.Column) (term, error) {
-	op, err := b.resolve(e)
+	op, t, err := b.resolve(e)
 	if err != nil {
 		return term{}, err
 	}
-	if op.base.ID() == arrow.NULL {
-		return term{expr: e, constant: &datum{}, of: arrow.Null}, nil
+	return columnTerm(e, op, t), nil
+}
+
+// columnTerm makes a term of a column of a type. A column of the type null is NULL.
+func columnTerm(e expr.Expr, op *operand, t arrow.DataType) term {
+	if t.ID() == arrow.NULL {
+		return term{expr: e, constant: &datum{}, of: arrow.Null}
 	}
-	return ofOperand(e, op), nil
+	op.is(t)
+	return ofOperand(e, op)
 }
 
 // ofOperand makes a term of an operand. One of booleans is a condition, too.
@@ -233,7 +247,7 @@ func ofOperand(e expr.Expr, op *operand) term {
 }
 
 // resolve finds a column, and the fields below it.
-func (b *binder) resolve(e *expr.Column) (*operand, error) {
+func (b *binder) resolve(e *expr.Column) (*operand, arrow.DataType, error) {
 	op := &operand{}
 	fields := b.schema.Fields()
 	var t arrow.DataType
@@ -241,13 +255,13 @@ func (b *binder) resolve(e *expr.Column) (*operand, error) {
 		if depth > 0 {
 			s, ok := t.(*arrow.StructType)
 			if !ok {
-				return nil, refuse(e, "%q is %s and has no fields", strings.Join(op.path, "."), expr.TypeName(t))
+				return nil, nil, refuse(e, "%q is %s and has no fields", strings.Join(op.path, "."), expr.TypeName(t))
 			}
 			fields = s.Fields()
 		}
 		i, err := find(fields, name)
 		if err != nil {
-			return nil, refuse(e, "%v", err)
+			return nil, nil, refuse(e, "%v", err)
 		}
 		op.path, t = append(op.path, fields[i].Name), fields[i].Type
 		if depth == 0 {
@@ -258,10 +272,9 @@ func (b *binder) resolve(e *expr.Column) (*operand, error) {
 		}
 	}
 	if t == nil {
-		return nil, refuse(e, "the column has no name")
+		return nil, nil, refuse(e, "the column has no name")
 	}
-	op.is(t)
-	return op, nil
+	return op, t, nil
 }
 
 // is sets the type of the values that are there, before any cast.
@@ -276,19 +289,22 @@ func (b *binder) isNull(e *expr.IsNull) (term, error) {
 	if err != nil {
 		return term{}, err
 	}
-	var n node
-	switch {
-	case x.op != nil:
-		n = newLeaf(x.op, nil, no, no, yes)
-	case x.node != nil:
-		n = &mapped{x: x.node, to: [3]truth{no, no, yes}}
-	default:
-		n = constant{truthOf(x.constant.kind == kindNull)}
-	}
+	n := isNull(x)
 	if e.Negated {
 		n = n.negate()
 	}
 	return term{expr: e, node: n}, nil
+}
+
+// isNull tests a term for NULL.
+func isNull(x term) node {
+	switch {
+	case x.op != nil:
+		return newLeaf(x.op, nil, no, no, yes)
+	case x.node != nil:
+		return &mapped{x: x.node, to: [3]truth{no, no, yes}}
+	}
+	return constant{truthOf(x.isNull())}
 }
 
 func (b *binder) binary(e *expr.Binary) (term, error) {
@@ -303,6 +319,9 @@ func (b *binder) binary(e *expr.Binary) (term, error) {
 	r, err := b.term(e.R)
 	if err != nil {
 		return term{}, err
+	}
+	if name, ok := arithmetic[e.Op]; ok {
+		return b.apply(e, name, []term{l, r})
 	}
 	n, err := compare(e, e.Op, l, r)
 	return ofNode(e, n, err)
@@ -337,6 +356,7 @@ func (b *binder) between(e *expr.Between) (node, error) {
 	if err != nil {
 		return nil, err
 	}
+	x.share()
 	above, err := compare(e, expr.Ge, x, lo)
 	if err != nil {
 		return nil, err
@@ -374,38 +394,63 @@ func (b *binder) in(e *expr.In) (node, error) {
 	if len(e.List) == 0 {
 		return nil, refuse(e, "the list of IN is empty")
 	}
-	var constants []datum
-	var others []node
+	l := &inList{x: x}
 	for _, member := range e.List {
 		t, err := b.term(member)
 		if err != nil {
 			return nil, err
 		}
-		if x.op != nil && x.node == nil && t.constant != nil {
-			v, err := fit(member, x.op, *t.constant)
-			if err != nil {
-				return nil, err
-			}
-			constants = append(constants, v)
-			continue
-		}
-		n, err := compare(member, expr.Eq, x, t)
-		if err != nil {
+		if err := l.add(member, t); err != nil {
 			return nil, err
 		}
-		others = append(others, n)
 	}
-	if len(constants) > 0 {
-		others = append(others, oneOf(x.op, constants))
-	}
-	n := others[0]
-	if len(others) > 1 {
-		n = newJunction(false, others...)
-	}
+	n := l.node()
 	if e.Negated {
 		n = n.negate()
 	}
 	return n, nil
+}
+
+// inList is the list of an IN. Members are tested from left to right, so that one that fails does
+// not matter where an earlier one is equal; constants between two such members are one set.
+type inList struct {
+	x         term
+	constants []datum
+	tests     []node
+}
+
+func (l *inList) add(e expr.Expr, member term) error {
+	if l.x.op != nil && l.x.node == nil && member.constant != nil {
+		v, err := fit(e, l.x.op, *member.constant)
+		l.constants = append(l.constants, v)
+		return err
+	}
+	n, err := compare(e, expr.Eq, l.x, member)
+	if err != nil {
+		return err
+	}
+	if computes(n) {
+		l.flush()
+	}
+	l.tests = append(l.tests, n)
+	return nil
+}
+
+// flush makes one test of the constants so far.
+func (l *inList) flush() {
+	if len(l.constants) > 0 {
+		l.tests = append(l.tests, oneOf(l.x.op, l.constants))
+		l.constants = nil
+	}
+}
+
+func (l *inList) node() node {
+	l.flush()
+	if len(l.tests) == 1 {
+		return l.tests[0]
+	}
+	l.x.share()
+	return newJunction(false, l.tests...)
 }
 
 // oneOf tests a column against constants that fit it. With NULL among them no value is proven

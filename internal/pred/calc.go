@@ -166,7 +166,7 @@ func (f failures) behindValues(earlier []function.Arg) failures {
 next:
 	for _, x := range f {
 		for _, a := range earlier {
-			if a.IsNull(a.At(x.row)) {
+			if isNullAt(a.Array, a.At(x.row)) {
 				continue next
 			}
 		}
@@ -175,11 +175,14 @@ next:
 	return kept
 }
 
+// isNullAt says whether a value is NULL, also in an array of the type null, which has no bits.
+func isNullAt(arr arrow.Array, i int) bool { return arr.DataType().ID() == arrow.NULL || arr.IsNull(i) }
+
 // without makes rows that failed NULL, whatever a kernel made of their NULLs. It takes arr over.
 func without(mem memory.Allocator, arr arrow.Array, errs failures) arrow.Array {
 	clean := true
 	for _, x := range errs {
-		clean = clean && arr.IsNull(x.row)
+		clean = clean && isNullAt(arr, x.row)
 	}
 	if clean {
 		return arr
@@ -231,17 +234,11 @@ func (m *machine) spreadOut(a function.Arg, errs failures) (arrow.Array, failure
 
 // choose gives for each row the value of one of several arguments of one type; -1 chooses NULL.
 func (m *machine) choose(t arrow.DataType, from []function.Arg, which []int32) arrow.Array {
-	schema := arrow.NewSchema([]arrow.Field{{Type: t, Nullable: true}}, nil)
-	batches := make([]arrow.RecordBatch, 0, len(from)+1)
-	defer func() {
-		for _, b := range batches {
-			b.Release()
-		}
-	}()
-	for _, a := range from {
-		batches = append(batches, array.NewRecordBatch(schema, []arrow.Array{a.Array}, int64(a.Len())))
-	}
 	index := make([]int32, len(which))
+	arrays := make([]arrow.Array, len(from))
+	for i, a := range from {
+		arrays[i] = a.Array
+	}
 	for row, w := range which {
 		index[row] = int32(row)
 		switch {
@@ -251,8 +248,26 @@ func (m *machine) choose(t arrow.DataType, from []function.Arg, which []int32) a
 			index[row] = 0
 		}
 	}
-	if len(batches) == 0 {
+	return m.gather(t, arrays, which, index)
+}
+
+// take gives values by their place; -1 gives NULL.
+func (m *machine) take(t arrow.DataType, from arrow.Array, places []int32) arrow.Array {
+	if from == nil || m.err != nil {
+		return array.MakeArrayOfNull(m.mem, t, m.rows)
+	}
+	return m.gather(t, []arrow.Array{from}, make([]int32, len(places)), places)
+}
+
+func (m *machine) gather(t arrow.DataType, from []arrow.Array, which, index []int32) arrow.Array {
+	if len(from) == 0 {
 		return array.MakeArrayOfNull(m.mem, t, len(which))
+	}
+	schema := arrow.NewSchema([]arrow.Field{{Type: t, Nullable: true}}, nil)
+	batches := make([]arrow.RecordBatch, len(from))
+	for i, a := range from {
+		batches[i] = array.NewRecordBatch(schema, []arrow.Array{a}, int64(a.Len()))
+		defer batches[i].Release()
 	}
 	taken, err := rows.TakeFrom(m.mem, batches, which, index)
 	if err != nil { // more bytes than an array holds

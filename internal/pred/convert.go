@@ -159,3 +159,14 @@ func castFunction(from, to arrow.DataType) (*function.Function, error) {
 }
 
 func implicit(from, to arrow.DataType) bool { return false }
+
+func common(types ...arrow.DataType) (arrow.DataType, error) {
+	for _, t := range types {
+		if !arrow.TypeEqual(t, types[0]) {
+			return nil, errors.New("mixed")
+		}
+	}
+	return types[0], nil
+}
+
+func functionNames() []string { return nil }

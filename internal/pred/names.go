@@ -30,38 +30,60 @@ func find(fields []arrow.Field, name string) (int, error) {
 
 // Suggest names the columns whose names are nearest, or all if they are few, as the end of a message.
 func Suggest(fields []arrow.Field, name string) string {
-	const most, widest = 3, 200
+	if len(name) > widest {
+		return ""
+	}
+	names := make([]string, len(fields))
+	for i, f := range fields {
+		names[i] = f.Name
+	}
+	near := nearest(names, name)
+	switch {
+	case len(near) > 0:
+		return ", is it " + quoted("%q", near, " or ") + "?"
+	case len(fields) > 12:
+		return ""
+	}
+	return "; the columns are " + quoted("%.40q", names, ", ")
+}
+
+// widest is the longest name that is compared with others.
+const widest = 200
+
+// nearest are the names that differ least from one that is none of them, at most three.
+func nearest(names []string, name string) []string {
+	const most = 3
 	type candidate struct {
 		name     string
 		distance int
 	}
 	var near []candidate
 	if len(name) > widest {
-		return ""
+		return nil
 	}
-	for _, f := range fields {
-		if len(f.Name) > widest {
+	for _, n := range names {
+		if len(n) > widest {
 			continue
 		}
-		if d := distance(strings.ToLower(f.Name), strings.ToLower(name)); d <= max(2, len(name)/3) {
-			near = append(near, candidate{f.Name, d})
+		if d := distance(strings.ToLower(n), strings.ToLower(name)); d <= max(2, len(name)/3) {
+			near = append(near, candidate{n, d})
 		}
 	}
 	slices.SortStableFunc(near, func(a, b candidate) int { return a.distance - b.distance })
-	names := make([]string, 0, most)
+	var found []string
 	for _, c := range near[:min(most, len(near))] {
-		names = append(names, fmt.Sprintf("%q", c.name))
+		found = append(found, c.name)
 	}
-	switch {
-	case len(names) > 0:
-		return ", is it " + strings.Join(names, " or ") + "?"
-	case len(fields) > 12:
-		return ""
+	return found
+}
+
+// quoted joins names in a format.
+func quoted(format string, names []string, by string) string {
+	list := make([]string, len(names))
+	for i, n := range names {
+		list[i] = fmt.Sprintf(format, n)
 	}
-	for _, f := range fields {
-		names = append(names, fmt.Sprintf("%.40q", f.Name))
-	}
-	return "; the columns are " + strings.Join(names, ", ")
+	return strings.Join(list, by)
 }
 
 // distance is the number of bytes to insert, delete or replace.

@@ -260,7 +260,7 @@ func TestBindRefuses(t *testing.T) {
 		{"amount = CAST(123.45 AS DECIMAL(4, 2))", "does not fit into DECIMAL(4, 2)"},
 		{"amount > rand()", "byte 9, at rand(): the function rand gives another value at each run"},
 		{"day = current_date()", "the function current_date gives another value"},
-		{"length(s) = 1", "byte 0, at length(s): the function length is not supported"},
+		{"lenghth_of(s) = 1", "byte 0, at lenghth_of(s): there is no function lenghth_of"},
 	} {
 		e, err := expr.Parse(c.text)
 		require.NoError(t, err, c.text)

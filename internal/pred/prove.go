@@ -1,5 +1,13 @@
 package pred
 
+import (
+	"slices"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+	"github.com/apache/arrow-go/v18/arrow/scalar"
+)
+
 // Verdict is what facts about a file prove.
 type Verdict int
 
@@ -22,38 +30,60 @@ func (v Verdict) String() string {
 	return "unknown verdict"
 }
 
-// Prove never says more than the facts hold: it follows which of TRUE, FALSE and NULL each part of
-// the predicate can give for a row of the file. Of a file without rows both Outside and Inside are
-// true; it is Outside where f.Rows says so.
+// Prove never says more than the facts hold: it follows which of TRUE, FALSE, NULL and an error each
+// part of the predicate can give for a row of the file. Of a file without rows both Outside and
+// Inside are true; it is Outside where f.Rows says so. A row that fails is neither, but for this: a
+// file that one of several conditions joined by AND excludes is Outside, whatever the others come to.
 func (p *Predicate) Prove(f Facts) Verdict {
 	switch possible := p.root.prove(&f); {
-	case f.Rows == 0, possible&yes == 0:
+	case f.Rows == 0, possible&(yes|lost) == 0:
 		return Outside
 	case possible == yes:
 		return Inside
-	case f.rows() == 0:
+	case possible&lost != 0 && excluded(p.root, &f), f.rows() == 0:
 		return Outside
 	}
 	return Across
 }
 
+// excluded tells whether a part of a conjunction is TRUE for no row, nor fails.
+func excluded(n node, f *Facts) bool {
+	j, ok := n.(*junction)
+	if !ok {
+		return n.prove(f)&(yes|lost) == 0
+	}
+	if !j.and {
+		return !slices.ContainsFunc(j.list, func(x node) bool { return !excluded(x, f) })
+	}
+	return slices.ContainsFunc(j.list, func(x node) bool { return excluded(x, f) })
+}
+
 func (n constant) prove(*Facts) truth { return n.is }
 
+// prove goes from left to right, as the evaluation does: what is decided before an error stays so.
 func (n *junction) prove(f *Facts) truth {
-	t := tableOr
+	t, decided := tableOr, yes
 	if n.and {
-		t = tableAnd
+		t, decided = tableAnd, no
 	}
 	possible := n.list[0].prove(f)
 	for _, x := range n.list[1:] {
-		possible = t.of(possible, x.prove(f))
+		if possible == decided {
+			return possible
+		}
+		next := x.prove(f)
+		failed := possible & lost
+		if possible&^decided != 0 {
+			failed |= next & lost
+		}
+		possible = t.of(possible, next) | failed
 	}
 	return possible
 }
 
 func (n *mapped) prove(f *Facts) truth {
-	var possible truth
 	of := n.x.prove(f)
+	possible := of & lost
 	for i, t := range values3 {
 		if of&t != 0 {
 			possible |= n.to[i]
@@ -62,9 +92,79 @@ func (n *mapped) prove(f *Facts) truth {
 	return possible
 }
 
-func (n *pair) prove(f *Facts) truth { return n.table.of(n.l.prove(f), n.r.prove(f)) }
+func (n *pair) prove(f *Facts) truth {
+	l, r := n.l.prove(f), n.r.prove(f)
+	return n.table.of(l, r) | (l|r)&lost
+}
+
+func (n *likeNode) prove(f *Facts) truth { return f.decide(n) }
+
+// decide evaluates a condition that computes, if each of its columns has one value in the file.
+func (f *Facts) decide(n node) truth {
+	m := newMachine(memory.DefaultAllocator, 1)
+	known := true
+	n.operands(func(op *operand) {
+		if _, ok := m.columns[op.column]; ok || !known {
+			return
+		}
+		s, ok := f.only(op)
+		if known = ok; !ok {
+			return
+		}
+		if arr, err := scalar.MakeArrayFromScalar(s, 1, m.mem); err == nil {
+			m.columns[op.column] = arr
+			return
+		}
+		known = false
+	})
+	defer func() {
+		m.close()
+		for _, arr := range m.columns {
+			arr.Release()
+		}
+	}()
+	if !known {
+		return anything
+	}
+	r := n.eval(m)
+	switch {
+	case m.err != nil:
+		return anything
+	case len(r.errs) > 0:
+		return lost
+	}
+	return r.at(0)
+}
+
+// only is the one value that a column has in each row of the file, if that is known.
+func (f *Facts) only(op *operand) (scalar.Scalar, bool) {
+	if len(op.fields) > 0 {
+		return nil, false
+	}
+	c, ok := f.column(op.path)
+	switch {
+	case !ok:
+		return nil, false
+	case c.AllNull, c.Nulls > 0 && c.Nulls == f.rows():
+		return scalar.MakeNullScalar(op.base), true
+	case c.Min == nil || !c.Min.IsValid() || !arrow.TypeEqual(c.Min.DataType(), op.base):
+		return nil, false
+	case c.Exact:
+		return c.Min, true
+	}
+	return c.Min, c.Nulls == 0 && kept(op.stored) && c.Max != nil && scalar.Equals(c.Min, c.Max)
+}
+
+// kept says whether statistics hold the bounds of a type as they are: those of strings and
+// timestamps are cut, floats have NaN beyond them, and decimals may have gone through a double.
+func kept(t sqlType) bool {
+	return t.kind == kindInt || t.kind == kindDate || t.kind == kindDecimal && t.precision <= 15
+}
 
 func (n *leaf) prove(f *Facts) truth {
+	if n.op.calc != nil {
+		return f.decide(n)
+	}
 	r := f.reach(n.op)
 	var possible truth
 	if r.nulls {
@@ -83,6 +183,9 @@ func (n *leaf) prove(f *Facts) truth {
 }
 
 func (n *versus) prove(f *Facts) truth {
+	if n.l.calc != nil || n.r.calc != nil {
+		return f.decide(n)
+	}
 	l, r := f.reach(n.l), f.reach(n.r)
 	var possible truth
 	if l.nulls && r.nulls {

@@ -8,7 +8,11 @@ const (
 	yes  truth = 1 << iota // TRUE
 	no                     // FALSE
 	null                   // NULL
+	lost                   // an error: only in sets
 )
+
+// anything is what a condition may give of which nothing is known.
+const anything = yes | no | null | lost
 
 var values3 = [3]truth{yes, no, null}
 
@@ -21,7 +25,7 @@ func truthOf(b bool) truth {
 
 // not negates each value of a set.
 func (t truth) not() truth {
-	return t&null | t&yes<<1 | t&no>>1
+	return t&(null|lost) | t&yes<<1 | t&no>>1
 }
 
 // index is the place of a single value in a table.
@@ -57,7 +61,7 @@ func (t table) not() table {
 	return t
 }
 
-// of gives all values that pairs of two sets can give.
+// of gives all values that pairs of two sets can give, errors aside.
 func (t table) of(l, r truth) truth {
 	var all truth
 	for i, a := range values3 {

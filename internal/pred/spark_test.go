@@ -1,0 +1,219 @@
+package pred_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+	"github.com/stretchr/testify/require"
+
+	"github.com/idemtable/idem/delta"
+	"github.com/idemtable/idem/delta/expr"
+	"github.com/idemtable/idem/internal/pred"
+)
+
+// sparkRows are three rows that were given to Spark, too.
+func sparkRows(t *testing.T) arrow.RecordBatch {
+	t.Helper()
+	int32s := arrow.PrimitiveTypes.Int32
+	null := func(name string, dt arrow.DataType) arrow.Field { return arrow.Field{Name: name, Type: dt, Nullable: true} }
+	schema := arrow.NewSchema([]arrow.Field{
+		null("x", int32s), null("n", int32s), null("s", arrow.BinaryTypes.String), null("arr", arrow.ListOf(int32s)),
+		null("m", arrow.MapOf(arrow.BinaryTypes.String, int32s)), null("st", arrow.StructOf(null("a", int32s), null("b", arrow.BinaryTypes.String))),
+		null("d", arrow.FixedWidthTypes.Date32), null("bo", arrow.FixedWidthTypes.Boolean), null("f", arrow.PrimitiveTypes.Float64),
+		null("ls", arrow.ListOf(arrow.StructOf(null("b", int32s)))),
+	}, nil)
+	batch, _, err := array.RecordFromJSON(memory.DefaultAllocator, schema, strings.NewReader(`[
+		{"x": 0, "n": null, "s": "x", "arr": [1, 2, 3], "m": [{"key": "a", "value": 1}, {"key": "b", "value": 2}], "st": {"a": 1, "b": "q"}, "d": "2024-02-29", "bo": true, "f": 1.5, "ls": [{"b": 1}]},
+		{"x": 2, "n": 5, "s": "abc", "arr": [1], "m": [{"key": "b", "value": 2}], "st": null, "d": null, "bo": false, "f": 0.0, "ls": [{"b": 2}]},
+		{"x": 4, "n": 0, "s": null, "arr": null, "m": null, "st": {"a": null, "b": null}, "d": "2020-01-01", "bo": null, "f": null, "ls": null}
+	]`))
+	require.NoError(t, err)
+	return batch
+}
+
+// failing is what a case expects where a row of it has no value.
+const failing = "fails"
+
+// valueOrFailure evaluates as values does; a row that fails gives failing, the row and the text.
+func valueOrFailure(t *testing.T, batch arrow.RecordBatch, text string) string {
+	t.Helper()
+	mem := memory.NewCheckedAllocator(memory.NewGoAllocator())
+	defer mem.AssertSize(t, 0)
+	e, err := expr.Parse(text)
+	require.NoError(t, err, text)
+	v, err := pred.BindValue(e, batch.Schema())
+	require.NoError(t, err, text)
+	got, err := v.Eval(mem, batch)
+	var row *pred.RowError
+	if errors.As(err, &row) {
+		require.ErrorIs(t, err, delta.ErrInput)
+		return failing
+	}
+	require.NoError(t, err, text)
+	defer got.Release()
+	json, err := got.MarshalJSON()
+	require.NoError(t, err)
+	return strings.ReplaceAll(string(json), "\n", "")
+}
+
+func TestElementsAndFields(t *testing.T) {
+	batch := sparkRows(t)
+	for _, c := range []struct{ text, want, why string }{
+		{"arr[0]", `[1,1,null]`, "places count from 0"},
+		{"arr[2]", failing, "a place beyond an array"},
+		{"arr[-1]", failing, "nor does it count from the end"},
+		{"if(x = 0, arr[2], -1)", `[3,-1,-1]`, "unless the row does not need it"},
+		{"arr[NULL]", `[null,null,null]`, "a place that is NULL"},
+		{"arr[n]", failing, "a place beyond an array"},
+		{"arr[0L]", `[1,1,null]`, "whole numbers of any width"},
+		{"m['a']", `[1,null,null]`, "a key that a map lacks"},
+		{"m['b']", `[2,2,null]`, "a key"},
+		{"m[s]", `[null,null,null]`, "a key that differs by row"},
+		{"(st).b", `["q",null,null]`, "a field of a column"},
+		{"(st).b = 'q'", `[true,null,null]`, "compared"},
+		{"ls[0].b", `[1,2,null]`, "a field of an element"},
+		{"ls[0].b IS NULL", `[false,false,true]`, "tested"},
+		{"ls[0].b IN (2, 3)", `[false,true,null]`, "tested"},
+		{"ls[0]", `[{"b":1},{"b":2},null]`, "an element that is nested"},
+	} {
+		require.Equal(t, c.want, valueOrFailure(t, batch, c.text), "%s: %s", c.text, c.why)
+		if c.want != failing {
+			require.NotEqual(t, failing, valueOrFailure(t, batch.NewSlice(1, 3), c.text), "a slice")
+		}
+	}
+}
+
+func TestConditionalsAreLazy(t *testing.T) {
+	batch := sparkRows(t)
+	for _, c := range []struct{ text, want, why string }{
+		{"arr[x] > 1", failing, "row 1 has no element 2"},
+		{"x <> 2 AND arr[x] > 0", `[true,false,null]`, "FALSE decides before the error"},
+		{"arr[x] > 0 AND x <> 2", failing, "the error comes first"},
+		{"x = 2 OR arr[x] > 0", `[true,true,null]`, "TRUE decides before the error"},
+		{"arr[x] > 0 OR x = 2", failing, "the error comes first"},
+		{"NOT (x <> 2 AND arr[x] > 0)", `[false,true,null]`, "negated"},
+		{"n > 9 AND arr[x] > 0", `[null,false,false]`, "NULL does not decide, but no row of it fails"},
+		{"CAST(NULL AS BOOLEAN) AND arr[x] > 0", failing, "NULL does not decide"},
+		{"CASE WHEN x <> 2 THEN arr[x] END", `[1,null,null]`, "a branch that is not taken"},
+		{"CASE WHEN x = 2 THEN 7 WHEN arr[x] > 0 THEN 8 ELSE 9 END", `[8,7,9]`, "a condition that is not reached"},
+		{"CASE WHEN arr[x] > 0 THEN 8 WHEN x = 2 THEN 7 END", failing, "a condition that is reached"},
+		{"CASE x WHEN 0 THEN 'a' WHEN 2 THEN 'b' END", `["a","b",null]`, "CASE of an operand"},
+		{"CASE n WHEN NULL THEN 'a' ELSE 'b' END", `["b","b","b"]`, "nothing equals NULL"},
+		{"CASE arr[x] WHEN 1 THEN 'a' ELSE 'b' END", failing, "an operand that fails"},
+		{"if(x <> 2, arr[x], -1)", `[1,-1,null]`, "a branch that is not taken"},
+		{"if(NULL, 1, 2)", `[2,2,2]`, "NULL is not TRUE"},
+		{"coalesce(n, x)", `[0,5,0]`, "the first that is not NULL"},
+		{"coalesce(if(x = 2, x, NULL), arr[x])", `[1,2,null]`, "what comes behind a value may fail"},
+		{"coalesce(arr[x], 1)", failing, "what comes first may not"},
+		{"coalesce(NULL, NULL)", `[null,null,null]`, "no type at all"},
+		{"coalesce(s, 'y')", `["x","abc","y"]`, "strings"},
+		{"coalesce(st, st)", `[{"a":1,"b":"q"},null,{"a":null,"b":null}]`, "nested values"},
+		{"coalesce(d, '2024-01-01')", `["2024-02-29","2024-01-01","2020-01-01"]`, "a constant string is a day where it meets days"},
+		{"CASE WHEN bo THEN d ELSE '2024-01-01' END", `["2024-02-29","2024-01-01","2024-01-01"]`, "a constant string is a day where it meets days"},
+		{"nvl(n, 7)", `[7,5,0]`, "coalesce of two"},
+		{"ifnull(n, 7)", `[7,5,0]`, "coalesce of two"},
+		{"zeroifnull(n)", `[0,5,0]`, "coalesce with 0"},
+		{"nullif(x, 0)", `[null,2,4]`, "NULL where equal"},
+		{"nullif(s, 'x')", `[null,"abc",null]`, "NULL where equal"},
+		{"nullif(bo, true)", `[null,false,null]`, "NULL where equal"},
+		{"nullif(n, arr[9])", failing, "an error where the first is not NULL"},
+		{"nullif(if(x = 0, 1, NULL), arr[x])", `[null,null,null]`, "no error where the first is NULL"},
+		{"nullifzero(x)", `[null,2,4]`, "NULL where 0"},
+		{"nvl2(n, 1, 2)", `[2,1,1]`, "by whether it is NULL"},
+		{"nvl2(n, d, '2024-01-01')", `["2024-01-01",null,"2020-01-01"]`, "by whether it is NULL"},
+		{"nvl2(if(x = 2, 1, NULL), 0, arr[x])", `[1,0,null]`, "a branch that is not taken"},
+		{"isnull(n)", `[true,false,false]`, "a condition"},
+		{"isnotnull(n)", `[false,true,true]`, "a condition"},
+		{"equal_null(n, 5)", `[false,true,false]`, "a condition"},
+		{"decode(x, 0, 'a', 2, 'b', 'c')", `["a","b","c"]`, "with an other"},
+		{"decode(n, NULL, 'null', 5, 'five')", `["null","five",null]`, "by <=>, without an other"},
+		{"x IN (2, arr[x])", `[false,true,null]`, "an earlier member decides"},
+		{"x IN (arr[x], 2)", failing, "a later one does not"},
+		{"n IN (5, 0, arr[x])", `[null,true,true]`, "NULL is looked up nowhere"},
+		{"x NOT IN (2, arr[x])", `[true,false,null]`, "negated"},
+		{"x BETWEEN 1 AND arr[x]", failing, "its upper end"},
+		{"x BETWEEN 3 AND arr[x]", `[false,false,null]`, "which is not reached"},
+		{"arr[x] BETWEEN 0 AND 5", failing, "an operand that fails"},
+		{"if(x = 2, NULL, x) = arr[x]", `[false,null,null]`, "NULL on the left decides"},
+		{"arr[x] = n", failing, "one on the right does not"},
+		{"if(x = 2, NULL, x) <=> arr[x]", failing, "<=> looks at both"},
+		{"(n > 9) = (arr[x] > 0)", failing, "conditions are compared in order"},
+		{"if(x = 2, NULL, bo) = (arr[x] > 0)", `[true,null,null]`, "NULL on the left decides"},
+		{"arr[x] IS NULL", failing, "an error is not NULL"},
+		{"arr[x] > 0 IS NULL", failing, "an error is not NULL"},
+		{"arr[5]", failing, "in each row"},
+		{"if(x > 100, arr[5], 5)", `[5,5,5]`, "in no row"},
+		{"arr[x] IN (1, 2)", failing, "a set"},
+		{"s LIKE if(x = 2, 'a%', NULL)", `[null,true,null]`, "a pattern that differs by row"},
+	} {
+		require.Equal(t, c.want, valueOrFailure(t, batch, c.text), "%s: %s", c.text, c.why)
+	}
+}
+
+func TestLike(t *testing.T) {
+	texts := rowsOf(t, arrow.BinaryTypes.String, `["", "a", "abc", "aXc", "a%c", "a\nb", "ab\\c", "😀b", null, "aab", "a_c"]`)
+	for _, c := range []struct{ text, want, why string }{
+		{"c LIKE ''", "TFFFFFFFNFF", "the empty pattern"},
+		{"c LIKE '%'", "TTTTTTTTNTT", "any text"},
+		{"c LIKE 'abc'", "FFTFFFFFNFF", "no wild character"},
+		{"c LIKE 'a%'", "FTTTTTTFNTT", "a prefix"},
+		{"c NOT LIKE 'a%'", "TFFFFFFTNFF", "negated"},
+		{"c LIKE '%c'", "FFTTTFTFNFT", "a suffix"},
+		{"c LIKE '%b%'", "FFTFFTTTNTF", "within"},
+		{"c LIKE 'a_c'", "FFTTTFFFNFT", "one character"},
+		{"c LIKE 'a_b'", "FFFFFTFFNTF", "a newline too"},
+		{"c LIKE '_b'", "FFFFFFFTNFF", "a character of four bytes"},
+		{"c LIKE 'a%b'", "FFFFFTFFNTF", "both ends"},
+		{"c LIKE '%a_%'", "FFTTTTTFNTT", "a part with a wild character"},
+		{"c LIKE '%_b'", "FFFFFTFTNTF", "which ends"},
+		{"c LIKE 'a%_c'", "FFTTTFTFNFT", "which ends"},
+		{"c LIKE '%a%a%'", "FFFFFFFFNTF", "parts do not share text"},
+		{"c LIKE 'ab%b'", "FFFFFFFFNFF", "parts do not share text"},
+		{`c LIKE 'a\\%c'`, "FFFFTFFFNFF", "an escaped %"},
+		{`c LIKE 'a\\_c'`, "FFFFFFFFNFT", "an escaped _"},
+		{`c LIKE '%\\\\%'`, "FFFFFFTFNFF", "an escaped backslash"},
+		{`c LIKE 'a/%c' ESCAPE '/'`, "FFFFTFFFNFF", "another escape character"},
+		{`c LIKE '%\\%' ESCAPE '/'`, "FFFFFFTFNFF", "then a backslash is itself"},
+		{"c LIKE NULL", "NNNNNNNNNNN", "no pattern"},
+		{"c LIKE c", "TTTTTTFTNTT", "its own pattern, but for the backslash"},
+		{"'abc' LIKE 'a%' AND c = 'a'", "FTFFFFFFNFF", "constants"},
+	} {
+		if c.text == "c LIKE c" {
+			c.text = `c = 'ab\\c' OR c LIKE c`
+			c.want = "TTTTTTTTNTT"
+		}
+		require.Equal(t, c.want, eval(t, texts, c.text), "%s: %s", c.text, c.why)
+	}
+	for _, c := range []struct{ text, says string }{
+		{`c LIKE 'a\\b'`, `the escape character '\\' is before 'b'`},
+		{`c LIKE 'a\\'`, `ends with the escape character '\\'`},
+		{`c LIKE 5`, `INT is not taken for STRING`},
+	} {
+		e, err := expr.Parse(c.text)
+		require.NoError(t, err)
+		_, err = pred.Bind(e, texts.Schema())
+		require.ErrorIs(t, err, delta.ErrInput)
+		require.ErrorContains(t, err, c.says)
+	}
+	require.Equal(t, failing, valueOrFailure(t, texts, "c LIKE c"), "a pattern of a row that is none")
+}
+
+func TestRowErrorsTellWhere(t *testing.T) {
+	batch := sparkRows(t)
+	e, err := expr.Parse("n = 7 OR arr[x] = 1")
+	require.NoError(t, err)
+	p, err := pred.Bind(e, batch.Schema())
+	require.NoError(t, err)
+	_, err = p.Eval(memory.DefaultAllocator, batch)
+	var row *pred.RowError
+	require.ErrorAs(t, err, &row)
+	require.ErrorIs(t, err, delta.ErrInput)
+	require.Equal(t, 1, row.Row)
+	require.Equal(t, "at arr[x], byte 12: row 1: there is no element 2 in an array of 1; they count from 0", row.Error())
+	row.Row += 16
+	require.ErrorContains(t, err, "row 17: ")
+}
