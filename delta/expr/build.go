@@ -2,6 +2,7 @@ package expr
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -69,8 +70,8 @@ func unquote(text string, quote byte) (name string, n int, ok bool) {
 }
 
 // Lit is a constant: a bool, any integer, a float32 or float64, a string, a []byte, a time.Time
-// (an instant, kept to the microsecond), an Arrow scalar, what Date and Decimal give, or nil for
-// NULL. Another value gives an Invalid, which binding refuses.
+// (an instant, kept to the microsecond), a time.Duration (an interval), an Arrow scalar, what Date,
+// Decimal and Interval give, or nil for NULL. Another value gives an Invalid, which binding refuses.
 func Lit(v any) Expr {
 	switch v := v.(type) {
 	case *Literal, *Invalid:
@@ -154,135 +155,43 @@ func Convert(x any, to arrow.DataType) Expr {
 	return foldNumber(&Cast{X: operand(x), To: to, At: built})
 }
 
-// Function is a call by name.
+// Apply joins two operands with an operator: Apply(Sub, 100, Col("discount")) is 100 - discount.
+// Operands are trees or whatever Lit takes, as everywhere.
+func Apply(op Op, l, r any) *Binary { return binary(op, operand(l), r) }
+
+// CaseWhen is CASE WHEN condition THEN then END; the methods When and Otherwise add to it.
+func CaseWhen(condition Expr, then any) *Case {
+	return &Case{Whens: []When{{If: condition, Then: operand(then)}}, At: built}
+}
+
+// CaseOf is CASE x WHEN value THEN then END; the methods When and Otherwise add to it.
+func CaseOf(x, value, then any) *Case {
+	return &Case{Operand: operand(x), Whens: []When{{If: operand(value), Then: operand(then)}}, At: built}
+}
+
+// When is e with one more branch: a condition, or with an operand a value that it is compared with.
+func (e *Case) When(condition, then any) *Case {
+	copied := *e
+	copied.Whens = append(slices.Clip(e.Whens), When{If: operand(condition), Then: operand(then)})
+	return &copied
+}
+
+// Otherwise is e with the value of ELSE.
+func (e *Case) Otherwise(v any) *Case {
+	copied := *e
+	copied.Else = operand(v)
+	return &copied
+}
+
+// EscapedBy is e with another character than backslash before what stands for itself in the pattern.
+func (e *Like) EscapedBy(c rune) *Like {
+	copied := *e
+	copied.Escape = c
+	return &copied
+}
+
+// Function is a call by name. The name is as in SQL text; the sign of -x is the function negative, ||
+// is concat.
 func Function(name string, args ...any) *Call {
 	return &Call{Name: name, Args: operandList(args), At: built}
 }
-
-// Eq is e = v. Operands are trees or whatever Lit takes.
-func (e *Column) Eq(v any) *Binary { return binary(Eq, e, v) }
-
-// Ne is e <> v.
-func (e *Column) Ne(v any) *Binary { return binary(Ne, e, v) }
-
-// Lt is e < v.
-func (e *Column) Lt(v any) *Binary { return binary(Lt, e, v) }
-
-// Le is e <= v.
-func (e *Column) Le(v any) *Binary { return binary(Le, e, v) }
-
-// Gt is e > v.
-func (e *Column) Gt(v any) *Binary { return binary(Gt, e, v) }
-
-// Ge is e >= v.
-func (e *Column) Ge(v any) *Binary { return binary(Ge, e, v) }
-
-// NullSafeEq is e <=> v: NULL equals NULL, and the answer is never NULL.
-func (e *Column) NullSafeEq(v any) *Binary { return binary(NullSafeEq, e, v) }
-
-// In is e IN (values…).
-func (e *Column) In(values ...any) *In { return &In{X: e, List: operandList(values), At: built} }
-
-// NotIn is e NOT IN (values…).
-func (e *Column) NotIn(values ...any) *In {
-	return &In{X: e, List: operandList(values), Negated: true, At: built}
-}
-
-// Between is e BETWEEN lo AND hi, both ends included.
-func (e *Column) Between(lo, hi any) *Between {
-	return &Between{X: e, Lo: operand(lo), Hi: operand(hi), At: built}
-}
-
-// NotBetween is e NOT BETWEEN lo AND hi.
-func (e *Column) NotBetween(lo, hi any) *Between {
-	return &Between{X: e, Lo: operand(lo), Hi: operand(hi), Negated: true, At: built}
-}
-
-// IsNull is e IS NULL.
-func (e *Column) IsNull() *IsNull { return &IsNull{X: e, At: built} }
-
-// IsNotNull is e IS NOT NULL.
-func (e *Column) IsNotNull() *IsNull { return &IsNull{X: e, Negated: true, At: built} }
-
-// Cast is CAST(e AS to).
-func (e *Column) Cast(to arrow.DataType) *Cast { return &Cast{X: e, To: to, At: built} }
-
-// And is e AND v, where e is a column of booleans.
-func (e *Column) And(v any) *Binary { return binary(And, e, v) }
-
-// Or is e OR v, where e is a column of booleans.
-func (e *Column) Or(v any) *Binary { return binary(Or, e, v) }
-
-// Not is NOT e, where e is a column of booleans.
-func (e *Column) Not() *Not { return Negate(e) }
-
-// Eq is e = v.
-func (e *Cast) Eq(v any) *Binary { return binary(Eq, e, v) }
-
-// Ne is e <> v.
-func (e *Cast) Ne(v any) *Binary { return binary(Ne, e, v) }
-
-// Lt is e < v.
-func (e *Cast) Lt(v any) *Binary { return binary(Lt, e, v) }
-
-// Le is e <= v.
-func (e *Cast) Le(v any) *Binary { return binary(Le, e, v) }
-
-// Gt is e > v.
-func (e *Cast) Gt(v any) *Binary { return binary(Gt, e, v) }
-
-// Ge is e >= v.
-func (e *Cast) Ge(v any) *Binary { return binary(Ge, e, v) }
-
-// NullSafeEq is e <=> v.
-func (e *Cast) NullSafeEq(v any) *Binary { return binary(NullSafeEq, e, v) }
-
-// In is e IN (values…).
-func (e *Cast) In(values ...any) *In { return &In{X: e, List: operandList(values), At: built} }
-
-// Between is e BETWEEN lo AND hi.
-func (e *Cast) Between(lo, hi any) *Between {
-	return &Between{X: e, Lo: operand(lo), Hi: operand(hi), At: built}
-}
-
-// And is e AND v.
-func (e *Binary) And(v any) *Binary { return binary(And, e, v) }
-
-// Or is e OR v.
-func (e *Binary) Or(v any) *Binary { return binary(Or, e, v) }
-
-// Not is NOT e.
-func (e *Binary) Not() *Not { return Negate(e) }
-
-// And is e AND v.
-func (e *Not) And(v any) *Binary { return binary(And, e, v) }
-
-// Or is e OR v.
-func (e *Not) Or(v any) *Binary { return binary(Or, e, v) }
-
-// And is e AND v.
-func (e *In) And(v any) *Binary { return binary(And, e, v) }
-
-// Or is e OR v.
-func (e *In) Or(v any) *Binary { return binary(Or, e, v) }
-
-// Not is NOT e.
-func (e *In) Not() *Not { return Negate(e) }
-
-// And is e AND v.
-func (e *Between) And(v any) *Binary { return binary(And, e, v) }
-
-// Or is e OR v.
-func (e *Between) Or(v any) *Binary { return binary(Or, e, v) }
-
-// Not is NOT e.
-func (e *Between) Not() *Not { return Negate(e) }
-
-// And is e AND v.
-func (e *IsNull) And(v any) *Binary { return binary(And, e, v) }
-
-// Or is e OR v.
-func (e *IsNull) Or(v any) *Binary { return binary(Or, e, v) }
-
-// Not is NOT e.
-func (e *IsNull) Not() *Not { return Negate(e) }

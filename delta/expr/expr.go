@@ -1,20 +1,62 @@
 // Package expr is conditions and scalar expressions as a tree, with a parser of Spark SQL text and
 // a typed builder that make the same tree.
 //
-// It is pure: a tree is data. Names and types are looked up later, when a tree is bound to a
-// schema. Text and builder are equivalent: Parse("day = ?", d) and Col("day").Eq(d) are equal
-// trees, and String gives text that parses to the same tree.
+// It is pure: a tree is data. Names, functions and types are looked up later, when a tree is bound to
+// a schema. Text and builder are equivalent: Parse("price * ? > 5", n) and
+// Col("price").Times(n).Gt(int32(5)) are equal trees, and String gives text that parses to the same
+// tree.
 //
-// Conditions are made of columns (a, `odd name`, a.b for a field of a struct), literals (1, 1.5BD,
-// 1e3, 'text', TRUE, NULL, DATE '2026-10-20', TIMESTAMP '…', TIMESTAMP_NTZ '…', X'00ff'), arguments
-// (?), = <> < <= > >= <=>, AND, OR, NOT, [NOT] IN, [NOT] BETWEEN, IS [NOT] NULL, IS [NOT] TRUE or
-// FALSE, and CAST between date, timestamp, timestamp_ntz and to wider numbers. Logic is three-valued;
-// NaN equals NaN and is greater than every number, as in Spark. A string literal is taken for a date,
-// a timestamp or binary where it is compared with one; a string never compares with a number.
+// # Expressions
 //
-// Expressions have + - * / % DIV, ||, [NOT] LIKE and ILIKE, CASE, elements (x[i], m['k']), fields of
-// anything (f(x).y) and calls of functions besides. What Spark has and this package lacks is refused by
-// name and position: bit operators, RLIKE, subqueries, lambdas, aggregates over windows.
+// The precedence is Spark's, from the tightest: x[i], x.f and x::type; signs; * / % DIV; + - ||;
+// comparisons; tests (IS, IN, BETWEEN, LIKE), of which there is one at most; NOT; AND; OR.
+//
+//   - Columns: a, `odd name`, a.b for a field of a struct. Few words are reserved, and those of
+//     operators name a column where an operator follows: like = 1.
+//   - Literals: 1, 1.5BD, 1e3, -2Y, 'text', r'raw', TRUE, NULL, DATE '2026-10-20', TIMESTAMP '…',
+//     TIMESTAMP_NTZ '…', X'00ff', INTERVAL '1' DAY; ? is an argument.
+//   - Comparisons = <> < <= > >= <=>, logic AND, OR, NOT, tests [NOT] IN, [NOT] BETWEEN, [NOT] LIKE and
+//     ILIKE with ESCAPE, IS [NOT] NULL, IS [NOT] TRUE or FALSE, IS [NOT] DISTINCT FROM. Logic is
+//     three-valued; NaN equals NaN and is greater than every number, as in Spark. A string literal is
+//     taken for a date, a timestamp or binary where it is compared with one; a string never compares
+//     with a number.
+//   - Arithmetic + - * / % DIV. A sign before a number belongs to it; -x of anything else is the
+//     function negative, +x the function positive. a || b is the function concat.
+//   - CASE WHEN c THEN v … [ELSE v] END and CASE x WHEN v THEN r … END.
+//   - CAST(x AS type) and x::type to boolean, tinyint, smallint, int, bigint, float, double,
+//     decimal(p, s), string, binary, date, timestamp, timestamp_ntz, or a synonym of these.
+//   - x[i], m['k'], and fields of anything: a[0].b, f(x).y, (s).y.
+//   - Calls f(a, b). Which functions there are is decided at binding.
+//
+// What Spark has and this package lacks is refused by name and position: the operators & | ^ ~ << >>,
+// RLIKE, LIKE ANY, TRY_CAST, COLLATE, subqueries, lambdas, named arguments, DISTINCT and windows.
+//
+// # Functions with words between their arguments
+//
+//	EXTRACT(YEAR FROM x)              year(x); likewise quarter, month, weekofyear, day, dayofweek,
+//	                                  dayofyear, hour and minute
+//	EXTRACT(SECOND FROM x)            date_part('SECOND', x), which has a fraction; likewise YEAROFWEEK
+//	                                  and DAYOFWEEK_ISO
+//	SUBSTRING(x FROM a FOR n)         substring(x, a, n)
+//	TRIM(BOTH c FROM x)               btrim(x, c)
+//	TRIM(LEADING c FROM x)            ltrim(c, x): Spark's function takes the characters first
+//	TRIM(TRAILING c FROM x)           rtrim(c, x)
+//	TRIM(FROM x)                      trim(x); likewise ltrim(x) and rtrim(x)
+//	POSITION(a IN b)                  position(a, b)
+//	OVERLAY(x PLACING y FROM a FOR n) overlay(x, y, a, n)
+//	DATEADD(DAY, n, x), TIMESTAMPADD  timestampadd('DAY', n, x)
+//	DATEDIFF(DAY, a, b), TIMESTAMPDIFF timestampdiff('DAY', a, b); DATEDIFF(a, b) is itself
+//	CURRENT_DATE, CURRENT_TIMESTAMP,  current_date() and so on, which binding refuses: they differ from
+//	CURRENT_TIME, LOCALTIMESTAMP,     run to run. A column of such a name needs backticks, unlike in
+//	CURRENT_USER                      Spark
+//
+// # Intervals
+//
+// An interval is an Arrow month_day_nano_interval: years and months in Months; weeks and days in Days;
+// hours and below in Nanoseconds, which are whole microseconds. As in Spark it has months, or days and
+// time, never both. INTERVAL 1 DAY, INTERVAL '1 day 2 hours', INTERVAL '1-2' YEAR TO MONTH and
+// INTERVAL '1 02:03:04' DAY TO SECOND are read, with signs. The units that were named are not kept:
+// INTERVAL '1 00:00:00' DAY TO SECOND is INTERVAL '1' DAY. Time is up to 292 years of hours.
 package expr
 
 import (
@@ -144,7 +186,8 @@ type Member struct {
 	At   int
 }
 
-// Call applies a function by name. Which names exist is decided when the tree is bound.
+// Call applies a function by name, whatever its case. Which names exist is decided when the tree is
+// bound.
 type Call struct {
 	Name string
 	Args []Expr

@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// SyntaxError says where a text stops being a condition.
+// SyntaxError says where a text stops being an expression.
 type SyntaxError struct {
 	Text string
 	At   int // byte offset
@@ -26,7 +26,7 @@ func (e *SyntaxError) Error() string {
 	if len(after) > around {
 		after = strings.ToValidUTF8(after[:around], "") + "…"
 	}
-	return "condition, byte " + strconv.Itoa(e.At) + ": " + e.Msg + ": " + before + "»" + after + "«"
+	return "expression, byte " + strconv.Itoa(e.At) + ": " + e.Msg + ": " + before + "»" + after + "«"
 }
 
 type kind int
@@ -56,6 +56,9 @@ func (t token) describe() string {
 	return strconv.Quote(clip(t.text))
 }
 
+func (t token) isWord(w string) bool   { return t.kind == word && t.val == w }
+func (t token) isSymbol(s string) bool { return t.kind == symbol && t.val == s }
+
 type lexer struct {
 	text string
 	at   int
@@ -77,11 +80,13 @@ func (l *lexer) next() (token, error) {
 	rest := l.text[at:]
 	switch c := rest[0]; {
 	case strings.HasPrefix(rest, "--"), strings.HasPrefix(rest, "/*"):
-		return token{}, l.fail(at, "comments are not part of a condition")
+		return token{}, l.fail(at, "comments are not part of an expression")
 	case c == '\'' || c == '"':
 		return l.str(at)
 	case (c == 'x' || c == 'X') && len(rest) > 1 && (rest[1] == '\'' || rest[1] == '"'):
 		return l.hexa(at)
+	case (c == 'r' || c == 'R') && len(rest) > 1 && (rest[1] == '\'' || rest[1] == '"'):
+		return l.raw(at)
 	case c == '`':
 		name, n, ok := unquote(rest, '`')
 		if !ok {
@@ -191,6 +196,15 @@ func (l *lexer) hexa(at int) (token, error) {
 		return token{}, l.fail(at+2, "expected hexadecimal digits between the quotes")
 	}
 	return l.emit(hexa, length+3, string(value)), nil
+}
+
+// raw reads r'…', a string in which a backslash is one.
+func (l *lexer) raw(at int) (token, error) {
+	length := strings.IndexByte(l.text[at+2:], l.text[at+1])
+	if length < 0 {
+		return token{}, l.fail(at, "the quote has no partner")
+	}
+	return l.emit(str, length+3, l.text[at+2:at+2+length]), nil
 }
 
 // str reads a string. A backslash escapes; a doubled quote is one.

@@ -29,7 +29,7 @@ const (
 
 // literal makes the constant of a Go value, in one of the forms that a literal has in a text:
 // boolean, int8 to int64, float32, float64, decimal128 of the least precision, utf8, binary,
-// date32, timestamp[us, UTC], timestamp[us], or no value for NULL.
+// date32, timestamp[us, UTC], timestamp[us], month_day_nano_interval, or no value for NULL.
 func literal(v any) (scalar.Scalar, error) {
 	switch v := v.(type) {
 	case nil:
@@ -46,6 +46,10 @@ func literal(v any) (scalar.Scalar, error) {
 		return scalar.NewDate32Scalar(v), nil
 	case arrow.Date64:
 		return date64Scalar(v)
+	case time.Duration:
+		return intervalScalar(arrow.MonthDayNanoInterval{Nanoseconds: int64(v)})
+	case arrow.MonthDayNanoInterval:
+		return intervalScalar(v)
 	case scalar.Scalar:
 		return canonical(v)
 	}
@@ -79,7 +83,7 @@ func numberLiteral(v any) (scalar.Scalar, error) {
 	case float64:
 		return float64Scalar(v), nil
 	}
-	return nil, fmt.Errorf("a value of the Go type %T is no literal: give a bool, an integer, a float, a string, a []byte, a time.Time, an Arrow scalar, expr.Date, expr.Decimal or nil", v)
+	return nil, fmt.Errorf("a value of the Go type %T is no literal: give a bool, an integer, a float, a string, a []byte, a time.Time, a time.Duration, an Arrow scalar, expr.Date, expr.Decimal, expr.Interval or nil", v)
 }
 
 // canonical gives a scalar the one form that its kind of literal has.
@@ -112,6 +116,8 @@ func canonical(v scalar.Scalar) (scalar.Scalar, error) {
 		return decimal128Scalar(v)
 	case *scalar.Timestamp:
 		return timestampScalar(v)
+	case *scalar.MonthDayNanoInterval:
+		return intervalScalar(v.Value)
 	case *scalar.String:
 		return stringScalar(string(v.Value.Bytes()))
 	case *scalar.LargeString:

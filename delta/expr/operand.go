@@ -48,10 +48,7 @@ func (p *parser) mark() (Expr, error) {
 		if err != nil {
 			return nil, err
 		}
-		if !p.isSymbol(")") {
-			return nil, p.expected(`an operator or ")"`)
-		}
-		return e, p.advance()
+		return e, p.close()
 	case "-", "+":
 		return p.signed()
 	case "?":
@@ -98,21 +95,30 @@ func (p *parser) argument() (Expr, error) {
 	return nil, p.fail(p.tok.at, fmt.Sprintf("argument %d is not a value", p.used))
 }
 
-// reserved are the words that name a column only in backticks.
+// reserved are the words of operators and constants. A column of such a name needs backticks, unless
+// the word stands where there can be no operator and an operator follows.
 var reserved = map[string]bool{
 	"AND": true, "OR": true, "NOT": true, "IN": true, "BETWEEN": true, "IS": true, "NULL": true, "TRUE": true,
 	"FALSE": true, "LIKE": true, "ILIKE": true, "RLIKE": true, "REGEXP": true, "DIV": true, "COLLATE": true,
 }
 
-// special are the words with a meaning before a parenthesis, a string or a number; elsewhere they
-// name a column.
-var special = map[string]bool{
-	"CASE": true, "CAST": true, "TRY_CAST": true, "EXISTS": true, "SELECT": true, "INTERVAL": true, "DISTINCT": true,
-}
+// refused are the words that begin what is not supported; where no operand follows they name a column.
+var refused = map[string]bool{"TRY_CAST": true, "EXISTS": true, "SELECT": true, "DISTINCT": true}
 
-// follows are the words that end an operand, beside operators.
-var follows = map[string]bool{
-	"AS": true, "THEN": true, "ELSE": true, "END": true, "ESCAPE": true, "FROM": true, "FOR": true, "PLACING": true,
+// begin are the words that begin a part of an expression, and follow those that end an operand. They
+// name columns too, where that makes sense.
+var (
+	begin = map[string]bool{
+		"CASE": true, "WHEN": true, "CAST": true, "INTERVAL": true, "BOTH": true, "LEADING": true, "TRAILING": true,
+	}
+	follow = map[string]bool{
+		"AS": true, "THEN": true, "ELSE": true, "END": true, "ESCAPE": true, "FROM": true, "FOR": true, "PLACING": true,
+	}
+)
+
+// hasMeaning tells whether a word, in upper case, is more than a name somewhere.
+func hasMeaning(w string) bool {
+	return reserved[w] || refused[w] || begin[w] || follow[w] || niladic[w]
 }
 
 // keyword reads an operand that starts with a word.
@@ -122,10 +128,15 @@ func (p *parser) keyword() (Expr, error) {
 		return p.value(nil, nil)
 	case tok.val == "TRUE" || tok.val == "FALSE":
 		return p.value(scalar.NewBooleanScalar(tok.val == "TRUE"), nil)
-	case reserved[tok.val]:
+	case reserved[tok.val] && (tok.val == "NOT" || !nameBefore(p.peek())):
 		return nil, p.fail(tok.at, "expected a column or a value, found the keyword "+tok.val+"; a column of that name needs backticks")
 	}
 	return p.name()
+}
+
+// nameBefore tells whether the word before a token is a name, although it could be an operator.
+func nameBefore(t token) bool {
+	return t.val != "NOT" && infix(t).parse != nil
 }
 
 // name reads a column, a function call, a CAST, or a literal with its type before it.
@@ -134,17 +145,24 @@ func (p *parser) name() (Expr, error) {
 	if err := p.advance(); err != nil {
 		return nil, err
 	}
-	switch {
-	case first.kind == word && first.val == "CASE" && p.startsBranches():
-		return p.branches(first.at)
-	case first.kind == word && special[first.val] && p.tok.kind != end && first.val != "CAST" && first.val != "CASE" && p.startsOperand():
-		return nil, p.fail(first.at, first.val+" is not supported")
-	case first.kind == word && first.val == "CAST" && p.isSymbol("("):
-		return p.cast(first.at)
-	case p.isSymbol("("):
+	if first.kind == word {
+		switch w := first.val; {
+		case w == "CASE" && p.startsBranches():
+			return p.branches(first.at)
+		case w == "INTERVAL" && p.startsInterval():
+			return p.interval(first.at)
+		case w == "CAST" && p.isSymbol("("):
+			return p.cast(first.at)
+		case refused[w] && begins(p.tok):
+			return nil, p.fail(first.at, w+" is not supported")
+		case p.tok.kind == str:
+			return p.typed(first)
+		case niladic[w] && !p.isSymbol("(") && !p.isSymbol("."):
+			return &Call{Name: strings.ToLower(w), At: first.at}, nil
+		}
+	}
+	if p.isSymbol("(") {
 		return p.call(first)
-	case first.kind == word && p.tok.kind == str:
-		return p.typed(first)
 	}
 	path := []string{nameOf(first)}
 	for p.isSymbol(".") {
@@ -165,29 +183,25 @@ func (p *parser) name() (Expr, error) {
 	return &Column{Path: path, At: first.at}, nil
 }
 
-// startsOperand tells whether the token could begin an operand, so that the word before it was
-// no column.
-func (p *parser) startsOperand() bool {
-	switch p.tok.kind {
+// begins tells whether a token could begin an operand, so that the word before it was no column.
+func begins(t token) bool {
+	switch t.kind {
 	case str, number, quoted, hexa:
 		return true
 	case word:
-		return p.infix().parse == nil && !follows[p.tok.val]
+		return infix(t).parse == nil && !follow[t.val]
 	}
-	return p.isSymbol("(") || p.isSymbol("?")
+	return t.kind == symbol && (t.val == "(" || t.val == "?")
 }
 
 // startsBranches tells whether the word CASE before the token begins an expression. A sign behind it
 // is taken for one of an operand, so that a column of that name needs backticks there.
 func (p *parser) startsBranches() bool {
 	if p.isKeyword("NOT") {
-		switch p.peek().val {
-		case "IN", "BETWEEN", "LIKE", "ILIKE", "RLIKE", "REGEXP":
-			return false
-		}
-		return true
+		ahead := p.peek()
+		return !ahead.isWord("IN") && !ahead.isWord("BETWEEN") && !ahead.isWord("LIKE") && !ahead.isWord("ILIKE")
 	}
-	return p.startsOperand() || p.isSymbol("-") || p.isSymbol("+") || p.isSymbol("!")
+	return begins(p.tok) || p.isSymbol("-") || p.isSymbol("+") || p.isSymbol("!")
 }
 
 func nameOf(t token) string {
@@ -195,17 +209,6 @@ func nameOf(t token) string {
 		return t.val
 	}
 	return t.text
-}
-
-func (p *parser) call(name token) (Expr, error) {
-	if err := p.advance(); err != nil {
-		return nil, err
-	}
-	args, err := p.list()
-	if err != nil {
-		return nil, err
-	}
-	return &Call{Name: nameOf(name), Args: args, At: name.at}, nil
 }
 
 // branches reads a CASE.

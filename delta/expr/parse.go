@@ -37,7 +37,7 @@ const (
 	powerOperand = 100
 )
 
-// Parse reads a condition or expression of Spark SQL. Each ? takes the next argument, which is
+// Parse reads a condition or another expression of Spark SQL. Each ? takes the next argument, which is
 // whatever Lit takes; too many or too few are an error. Errors are a *SyntaxError.
 //
 // Strings are Spark's: quotes of either kind, backslash escapes; a doubled quote is one quote, as
@@ -112,8 +112,8 @@ func (p *parser) expected(what string) error {
 	return p.fail(p.tok.at, "expected "+what+", found "+p.tok.describe())
 }
 
-func (p *parser) isSymbol(s string) bool  { return p.tok.kind == symbol && p.tok.val == s }
-func (p *parser) isKeyword(s string) bool { return p.tok.kind == word && p.tok.val == s }
+func (p *parser) isSymbol(s string) bool  { return p.tok.isSymbol(s) }
+func (p *parser) isKeyword(s string) bool { return p.tok.isWord(s) }
 
 // expect takes a symbol or keyword.
 func (p *parser) expect(s string) error {
@@ -149,13 +149,15 @@ func (p *parser) expression(least int) (Expr, error) {
 // may come first.
 func (p *parser) joined(left Expr, least, most int) (Expr, error) {
 	for {
-		op := p.infix()
+		op := infix(p.tok)
 		if op.parse == nil || op.power < least || op.power > most {
 			return left, nil
 		}
-		// A test such as IN takes no operator that binds tighter, or as tight, behind it.
+		// What binds tighter than op was for its right operand to take. A test such as IN does not even
+		// take another test behind it.
+		most = op.power
 		if op.power == powerTest {
-			most = powerTest - 1
+			most--
 		}
 		var err error
 		if left, err = op.parse(p, left); err != nil {
@@ -170,12 +172,12 @@ type operator struct {
 	parse func(p *parser, left Expr) (Expr, error)
 }
 
-// infix looks the current token up in the table of operators.
-func (p *parser) infix() operator {
-	if p.tok.kind != symbol && p.tok.kind != word {
+// infix looks a token up in the table of operators.
+func infix(t token) operator {
+	if t.kind != symbol && t.kind != word {
 		return operator{}
 	}
-	switch p.tok.val {
+	switch t.val {
 	case "OR":
 		return infixed(powerOr, Or)
 	case "AND":
@@ -370,10 +372,7 @@ func (p *parser) test(left Expr) (Expr, error) {
 		if err := p.expect("("); err != nil {
 			return nil, err
 		}
-		if p.isSymbol(")") {
-			return nil, p.expected("a value")
-		}
-		list, err := p.list()
+		list, err := p.more(nil)
 		if err != nil {
 			return nil, err
 		}
@@ -394,7 +393,7 @@ func (p *parser) like(e *Like) (Expr, error) {
 	if err := p.advance(); err != nil {
 		return nil, err
 	}
-	if (p.isKeyword("ANY") || p.isKeyword("SOME") || p.isKeyword("ALL")) && p.peek().val == "(" {
+	if (p.isKeyword("ANY") || p.isKeyword("SOME") || p.isKeyword("ALL")) && p.peek().isSymbol("(") {
 		return nil, p.fail(p.tok.at, operator.val+" "+p.tok.val+" is not supported")
 	}
 	var err error
@@ -434,22 +433,25 @@ func (p *parser) between(left Expr, negated bool, at int) (Expr, error) {
 
 // list reads expressions up to and with the closing parenthesis; there may be none.
 func (p *parser) list() ([]Expr, error) {
-	var list []Expr
 	if p.isSymbol(")") {
-		return list, p.advance()
+		return nil, p.advance()
 	}
-	for {
+	return p.more(nil)
+}
+
+// more reads the expressions behind those of a list, and the closing parenthesis.
+func (p *parser) more(list []Expr) ([]Expr, error) {
+	for len(list) == 0 || p.isSymbol(",") {
+		if len(list) > 0 {
+			if err := p.advance(); err != nil {
+				return nil, err
+			}
+		}
 		e, err := p.expression(powerNone)
 		if err != nil {
 			return nil, err
 		}
 		list = append(list, e)
-		if !p.isSymbol(",") {
-			break
-		}
-		if err := p.advance(); err != nil {
-			return nil, err
-		}
 	}
 	if !p.isSymbol(")") {
 		return nil, p.expected(`an operator, "," or ")"`)

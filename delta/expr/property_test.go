@@ -15,7 +15,7 @@ import (
 
 func drawLiteral(t *rapid.T) expr.Expr {
 	var v any
-	switch rapid.IntRange(0, 12).Draw(t, "kind") {
+	switch rapid.IntRange(0, 13).Draw(t, "kind") {
 	case 0:
 		v = nil
 	case 1:
@@ -48,6 +48,8 @@ func drawLiteral(t *rapid.T) expr.Expr {
 		if rapid.Bool().Draw(t, "ntz") {
 			v = timestampNTZ(micros)
 		}
+	case 13:
+		v = drawInterval(t)
 	}
 	return expr.Lit(v)
 }
@@ -103,10 +105,13 @@ func drawTree(t *rapid.T, depth int) expr.Expr {
 // drawName draws names of columns and fields, most of them with a meaning of their own somewhere.
 var drawName = rapid.SampledFrom([]string{
 	"a", "day", "and", "x", "1", "a b", "a.b", "`", "cast", "select", "ä", "date", "\n", "not", "case", "when", "then", "else", "end",
-	"escape", "like", "any", "div", "negative", "as",
+	"escape", "like", "any", "div", "negative", "as", "interval", "both", "from", "for", "placing", "current_date", "year", "over", "r",
 })
 
-var functionNames = []string{"f", "cast", "or", "date", "negative", "Negative", "positive", "concat", "case"}
+var functionNames = []string{
+	"f", "cast", "or", "date", "negative", "Negative", "positive", "concat", "case", "extract", "trim", "both", "substring", "overlay",
+	"position", "Position", "timestampadd", "TIMESTAMPDIFF", "date_add", "current_date", "interval", "if", "in",
+}
 
 func drawCase(t *rapid.T, below func() expr.Expr) expr.Expr {
 	e := &expr.Case{}
@@ -136,7 +141,9 @@ func FuzzParse(f *testing.F) {
 		"a = 1 AND NOT b <=> NULL", "`a b`.c IN ('x', \"y\", X'00', NULL)", "d BETWEEN DATE '2024-01-01' AND TIMESTAMP '2024-01-01 00:00:00Z'",
 		"CAST(a AS DECIMAL(10, 2)) >= -1.5e3", "f(a, 1BD) IS NOT TRUE", "'\\u00e4\\0\\''", "1E5BD = .5D", "((((", "a IS NOT DISTINCT FROM 5Y",
 		"-a * (b + c) DIV -(2) || 'x' - - 1 % m['k'][0].f", "a NOT ILIKE b || '%' ESCAPE '!'", "CASE WHEN a = 1 THEN b ELSE -c END::INT",
-		"CASE -x WHEN 1 THEN CASE WHEN a THEN b END END[0]", "(a).b.c[i + 1].d", "case - 1", "a LIKE '_' ESCAPE '\\\\'",
+		"INTERVAL -'1-2' YEAR TO MONTH + INTERVAL 1 DAY -2.5 SECONDS", "INTERVAL '1 day -.5 seconds' * interval", "EXTRACT(dow FROM x)",
+		"trim(leading from from from)", "position(a in (b in (c)))", "DATEADD(DAY, 1, INTERVAL '1 2:3' DAY TO MINUTE)", "r'\\' || R\"a\" || current_date",
+		"substr(x from 1 for 2) || overlay(x placing y from 1)", "CASE -x WHEN 1 THEN CASE WHEN a THEN b END END[0]", "(a).b.c[i + 1].d", "case - 1", "a LIKE '_' ESCAPE '\\\\'",
 	} {
 		f.Add(text)
 	}

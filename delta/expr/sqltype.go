@@ -63,6 +63,8 @@ func TypeName(t arrow.DataType) string {
 		return "BINARY"
 	case arrow.DATE32:
 		return "DATE"
+	case arrow.INTERVAL_MONTH_DAY_NANO:
+		return "INTERVAL"
 	}
 	return t.String()
 }

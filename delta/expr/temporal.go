@@ -63,12 +63,20 @@ func FormatDate(d arrow.Date32) string {
 func FormatTimestamp(t arrow.Timestamp) string {
 	days := floorDiv(int64(t), microsADay)
 	micros := int64(t) - days*microsADay
+	return formatDay(days) + " " + formatClock(micros)
+}
+
+// formatClock writes hours, minutes and seconds; there may be more than 24 hours.
+func formatClock(micros int64) string {
 	seconds := micros / 1_000_000
-	text := fmt.Sprintf("%s %02d:%02d:%02d", formatDay(days), seconds/3600, seconds/60%60, seconds%60)
-	if fraction := micros % 1_000_000; fraction != 0 {
-		text += strings.TrimRight(fmt.Sprintf(".%06d", fraction), "0")
+	return fmt.Sprintf("%02d:%02d:%02d", seconds/3600, seconds/60%60, seconds%60) + formatFraction(micros%1_000_000)
+}
+
+func formatFraction(micros int64) string {
+	if micros == 0 {
+		return ""
 	}
-	return text
+	return strings.TrimRight(fmt.Sprintf(".%06d", micros), "0")
 }
 
 func formatDay(days int64) string {

@@ -238,15 +238,38 @@ func (p *printer) branches(e *Case) {
 	p.WriteString(" END")
 }
 
-// call writes a function; negative is a minus before what is no literal.
+// call writes a function; negative is a minus before what is no literal, and the unit of timestampadd
+// a word. An argument that could be read as a word gets backticks or parentheses.
 func (p *printer) call(e *Call) {
-	if !isNegative(e) {
-		p.name(e.Name)
-		p.list(e.Args)
+	if isNegative(e) {
+		p.WriteByte('-')
+		p.print(e.Args[0], powerOfSubject(e.Args[0]))
 		return
 	}
-	p.WriteByte('-')
-	p.print(e.Args[0], powerOfSubject(e.Args[0]))
+	upper := strings.ToUpper(e.Name)
+	if niladic[upper] {
+		p.WriteString(e.Name)
+	} else {
+		p.name(e.Name)
+	}
+	p.WriteByte('(')
+	for i, x := range e.Args {
+		if i > 0 {
+			p.WriteString(", ")
+		}
+		c, isColumn := x.(*Column)
+		switch {
+		case i == 0 && unitOf(e) != "":
+			p.WriteString(unitOf(e))
+		case i == 0 && isColumn && unitForms[upper] != "" && len(e.Args) == 3 && len(c.Path) == 1:
+			p.backticks(c.Path[0])
+		case i == 0 && upper == "POSITION":
+			p.print(x, powerTest+1)
+		default:
+			p.print(x, powerNone)
+		}
+	}
+	p.WriteByte(')')
 }
 
 // powerOfSubject is how strongly an element or a field binds what it is taken of. A literal gets
@@ -283,13 +306,16 @@ func (p *printer) name(name string) {
 		p.WriteString(name)
 		return
 	}
+	p.backticks(name)
+}
+
+func (p *printer) backticks(name string) {
 	p.WriteString("`" + strings.ReplaceAll(name, "`", "``") + "`")
 }
 
 // plainName tells whether a name needs no backticks.
 func plainName(name string) bool {
-	upper := strings.ToUpper(name)
-	if name == "" || reserved[upper] || special[upper] || follows[upper] || upper == "WHEN" {
+	if name == "" || hasMeaning(strings.ToUpper(name)) {
 		return false
 	}
 	for i := range len(name) {
@@ -331,6 +357,8 @@ func (p *printer) literal(v scalar.Scalar) {
 		fmt.Fprintf(p, "X'%X'", v.Value.Bytes())
 	case *scalar.Date32:
 		p.WriteString("DATE '" + FormatDate(v.Value) + "'")
+	case *scalar.MonthDayNanoInterval:
+		p.WriteString("INTERVAL " + formatInterval(v.Value))
 	case *scalar.Timestamp:
 		p.WriteString(TypeName(v.Type) + " '" + FormatTimestamp(v.Value) + "'")
 	}
