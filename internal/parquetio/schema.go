@@ -10,7 +10,7 @@ import (
 
 // Limits of a file's schema.
 const (
-	maxSchemaDepth  = 64
+	maxSchemaDepth  = 2 * 64 // a table's schema has at most 64 levels, and a list or map takes two in a file
 	maxSchemaLeaves = 10_000
 	maxSchemaNodes  = 4 * maxSchemaLeaves
 	maxNameBytes    = 1 << 10

@@ -185,6 +185,12 @@ func TestConformRefusesValues(t *testing.T) {
 		{"a value in a list", arrow.ListOf(p.Int64), arrow.ListOf(p.Int8), `[[1, 2], null, [], [3, 300]]`, []string{"row 14", `"c.element"`, "300"}},
 		{"a value in a map", arrow.MapOf(arrow.BinaryTypes.String, p.Int64), arrow.MapOf(arrow.BinaryTypes.String, p.Int8),
 			`[[{"key": "a", "value": 300}]]`, []string{"row 11", `"c.value"`, "300"}},
+		{"a key twice in a map", arrow.MapOf(arrow.BinaryTypes.String, p.Int64), arrow.MapOf(arrow.BinaryTypes.String, p.Int64),
+			`[[{"key": "a", "value": 1}], [{"key": "a", "value": 1}, {"key": "b", "value": 1}, {"key": "a", "value": 1}]]`, []string{"row 12", `"c.key"`, `"a"`, "key twice"}},
+		{"a key twice in a map in a list", arrow.ListOf(arrow.MapOf(p.Float64, p.Int64)), arrow.ListOf(arrow.MapOf(p.Float64, p.Int64)),
+			`[[], [[{"key": 0, "value": 1}, {"key": -0.0, "value": 2}]]]`, []string{"row 12", `"c.element.key"`, "key twice"}},
+		{"a struct as key twice in a map", arrow.MapOf(arrow.StructOf(arrow.Field{Name: "k", Type: p.Int64, Nullable: true}), p.Int64), arrow.MapOf(arrow.StructOf(arrow.Field{Name: "k", Type: p.Int64, Nullable: true}), p.Int64),
+			`[[{"key": {"k": null}, "value": 1}, {"key": {"k": null}, "value": 2}]]`, []string{"row 11", `"c.key"`, "key twice"}},
 	} {
 		t.Run(c.why, func(t *testing.T) {
 			mem := checked(t)

@@ -250,27 +250,6 @@ func toList(from arrow.DataType, to *arrow.ListType, path string) (conversion, e
 	return listConversion(to, element, ".element"), nil
 }
 
-// toMap binds key to key and value to value; their fields have no names that mean anything.
-func toMap(from arrow.DataType, to *arrow.MapType, path string) (conversion, error) {
-	f, ok := from.(*arrow.MapType)
-	if !ok {
-		return nil, nil
-	}
-	pairs, err := planStruct(f.Elem().(*arrow.StructType), to.Elem().(*arrow.StructType), []int{0, 1}, path)
-	if err != nil {
-		return nil, err
-	}
-	return listConversion(to, func(mem memory.Allocator, in arrow.Array) (arrow.Array, error) {
-		keys := in.(*array.Struct).Field(0)
-		for i := range keys.Len() {
-			if keys.IsNull(i) {
-				return nil, &cellError{row: i, path: ".key", value: "NULL", why: "is no key of a map; drop the pair from the rows"}
-			}
-		}
-		return pairs(mem, in)
-	}, ""), nil
-}
-
 // listConversion converts elements and makes 32-bit offsets. Elements that no list refers to are
 // not judged and not kept.
 func listConversion(to arrow.DataType, element conversion, step string) conversion {
