@@ -239,7 +239,7 @@ func (p *Diff) claimed(e *evidence) string {
 		if failed.Reads() {
 			what = "a read of the table"
 		}
-		return fmt.Sprintf("the job ignores an error: %s ended in %q, and the job returned nil, so nobody runs it again; return the error", what, failed.Err)
+		return fmt.Sprintf("the job ignores an error: %s ended in %q, and the job returned nil, so that nobody runs it again; return the error", what, short(failed.Err))
 	}
 	if e.copies {
 		return p.appends(fmt.Sprintf("all %d rows are copies of rows that the job wrote", e.added), "")
@@ -247,11 +247,21 @@ func (p *Diff) claimed(e *evidence) string {
 	return "the job returned nil, but its work is not what one run leaves: it ignores an error, or takes a part of its work for the whole"
 }
 
+// short is the beginning of an error's text.
+func short(err error) string {
+	const most = 200
+	text := []rune(err.Error())
+	if len(text) > most {
+		return string(text[:most]) + "…"
+	}
+	return string(text)
+}
+
 // rerun judges a job that was cut short and run again.
 func (p *Diff) rerun(e *evidence) string {
 	switch {
 	case e.copies:
-		return p.appends(fmt.Sprintf("running again wrote %d rows once more that were there; that they are is recorded after them, or outside of the table", e.added), ": the record is in the commit of the rows")
+		return p.appends(fmt.Sprintf("running again wrote %d rows once more: that they are there is recorded in a later commit, or outside of the table", e.added), "")
 	case e.added == 0:
 		return fmt.Sprintf("progress is recorded before the rows: %d rows are missing, and running again took them for written; record progress in the commit of the rows (a Txn)", e.removed)
 	}

@@ -34,17 +34,62 @@ func newContrast(schema *delta.Struct, old, new *picked) (*contrast, error) {
 			c.columns = append(c.columns, f.Name)
 		}
 	}
-	for i := 0; i < len(schema.Fields) && len(c.columns) == 0 && c.moved == ""; i++ {
-		name := schema.Fields[i].Name
-		same, err := c.same(func(other string) bool { return other != name })
+	if len(c.columns) > 0 {
+		return c, nil
+	}
+	return c, c.findMoved()
+}
+
+// findMoved looks for the column whose values are on other rows. Of two, as of a key and a number,
+// each has moved if the other is held still: a number is the one that follows the order of rows.
+func (c *contrast) findMoved() error {
+	best := -1
+	for _, f := range c.schema.Fields {
+		same, err := c.same(func(other string) bool { return other != f.Name })
 		if err != nil {
-			return nil, err
+			return err
 		}
-		if same {
-			c.moved = name
+		if rank := c.numbers(f.Name); same && rank >= best {
+			c.moved, best = f.Name, rank
 		}
 	}
-	return c, nil
+	return nil
+}
+
+// numbers is 2 for a column of consecutive integers, 1 for another of integers, 0 for the rest.
+func (c *contrast) numbers(column string) int {
+	n, least, most := int64(0), int64(math.MaxInt64), int64(math.MinInt64)
+	for _, col := range c.new.values(column) {
+		for i := range col.Len() {
+			v, ok := intValue(col, i)
+			if !ok {
+				return 0
+			}
+			n, least, most = n+1, min(least, v), max(most, v)
+		}
+	}
+	if n > 0 && most-least == n-1 {
+		return 2
+	}
+	return 1
+}
+
+// intValue is a value of an integer column; not ok for another column, and for NULL.
+func intValue(col arrow.Array, i int) (v int64, ok bool) {
+	if col.IsNull(i) {
+		return 0, false
+	}
+	switch col := col.(type) {
+	case *array.Int64:
+		return col.Value(i), true
+	case *array.Int32:
+		return int64(col.Value(i)), true
+	case *array.Int16:
+		return int64(col.Value(i)), true
+	case *array.Int8:
+		return int64(col.Value(i)), true
+	}
+	return 0, false
 }
 
 // same says whether both sets hold the same values in some columns.
@@ -97,7 +142,7 @@ func (c *contrast) pairs() (int64, []string, error) {
 	for i := range from[:min(len(from), diffSamples)] {
 		was, x := c.old.at(i)
 		is, y := c.new.at(place[from[i]])
-		shown = append(shown, "~ "+describe(was, key, x)+": "+changes(differ, was, x, is, y))
+		shown = append(shown, changed+describe(was, key, x)+": "+changes(differ, was, x, is, y))
 	}
 	return int64(len(from)), shown, nil
 }
@@ -226,14 +271,11 @@ func (s Span) holds(col arrow.Array, i int) bool {
 		return s.contains(col.Value(i).ToTime(arrow.Microsecond))
 	case *array.Date32:
 		return s.day(col.Value(i).FormattedString())
-	case *array.Int64:
-		return s.number(col.Value(i))
-	case *array.Int32:
-		return s.number(int64(col.Value(i)))
 	case *array.String:
 		return s.text(col.Value(i))
 	}
-	return false
+	v, ok := intValue(col, i)
+	return ok && s.number(v)
 }
 
 func (s Span) contains(t time.Time) bool {

@@ -96,6 +96,9 @@ const (
 	diffRows = 10_000
 
 	diffSamples = 5
+
+	// changed begins the sample of a row that is in both tables with other values.
+	changed = "~ "
 )
 
 // bag is a multiset of rows by digest; a count below zero is a row of the other side.
@@ -258,10 +261,33 @@ func (p *Diff) collect(ctx context.Context, s, other Side, change bag, sign int6
 	return out, err
 }
 
+// Clocked gives the columns in which every row that the second side's runs wrote since Before holds
+// the time, or the date, of a run.
+func (p *Diff) Clocked(ctx context.Context) ([]string, error) {
+	began := Side{Env: p.Second.Env, Log: p.Second.Log, Snapshot: p.Before}
+	change, err := p.between(ctx, p.Second, began)
+	if err != nil {
+		return nil, err
+	}
+	wrote, err := p.collect(ctx, p.Second, began, change, 1)
+	if err != nil {
+		return nil, err
+	}
+	defer wrote.release()
+	c := contrast{new: wrote}
+	var out []string
+	for _, f := range p.Second.Snapshot.Schema().Fields {
+		if c.clocked(f.Name, p.Second.Runs) {
+			out = append(out, f.Name)
+		}
+	}
+	return out, nil
+}
+
 // commits is what the runs of the second side committed.
 type commits struct {
 	lines   []string // "version 3: WRITE, 2 files added, 0 removed"
-	tags    []string // "loader@7"
+	tags    []string // of commits that changed rows, "loader@7"
 	removed int      // files
 
 	// How many there are of each kind. One that adds no file and removes none is of none.
@@ -286,6 +312,7 @@ func (p *Diff) commits(ctx context.Context) (commits, error) {
 
 func (c *commits) take(version int64, actions []delta.Action) {
 	var info delta.CommitInfo
+	var tags []string
 	adds, removes := 0, 0
 	for _, a := range actions {
 		switch {
@@ -296,10 +323,13 @@ func (c *commits) take(version int64, actions []delta.Action) {
 		case a.Remove != nil:
 			removes++
 		case a.Txn != nil && !commit.Reserved(a.Txn.AppID):
-			c.tags = append(c.tags, commit.Tag{AppID: a.Txn.AppID, Version: a.Txn.Version}.String())
+			tags = append(tags, commit.Tag{AppID: a.Txn.AppID, Version: a.Txn.Version}.String())
 		}
 	}
 	c.removed += removes
+	if adds+removes > 0 {
+		c.tags = append(c.tags, tags...)
+	}
 	switch operation := info.Operation; {
 	case adds+removes == 0:
 	case operation == "MERGE":
@@ -316,6 +346,18 @@ func (c *commits) take(version int64, actions []delta.Action) {
 		name = "a commit without commitInfo"
 	}
 	c.lines = append(c.lines, fmt.Sprintf("version %d: %s, %d files added, %d removed", version, name, adds, removes))
+}
+
+// shown is how many rows the samples stand for: a changed one for both of its versions.
+func (e *Explained) shown() int64 {
+	n := int64(0)
+	for _, s := range e.Samples {
+		n++
+		if strings.HasPrefix(s, changed) {
+			n++
+		}
+	}
+	return n
 }
 
 // Text is a report: what is different, then both tables under a title, the rows, the commits and
@@ -335,8 +377,11 @@ func (e *Explained) Text(what string, titles, prints [2]string) string {
 	for _, s := range e.Samples {
 		b.WriteString("\n  " + s)
 	}
+	if more := e.Added + e.Removed - e.shown(); more > 0 {
+		fmt.Fprintf(&b, "\n  … and %d rows more", more)
+	}
 	for _, v := range e.Versions {
-		b.WriteString("\n  second run made " + v)
+		b.WriteString("\n  committed: " + v)
 	}
 	b.WriteString("\n  cause: " + e.Cause)
 	return b.String()
