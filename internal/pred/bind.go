@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+	"github.com/apache/arrow-go/v18/arrow/scalar"
 
 	"github.com/idemtable/idem/delta"
 	"github.com/idemtable/idem/delta/expr"
@@ -64,10 +66,10 @@ func (b *binder) value(e expr.Expr, to arrow.DataType) (calc, arrow.DataType, er
 		return nil, nil, err
 	}
 	if to == nil {
-		c, err := b.calc(t)
+		c, err := t.calc()
 		return c, t.data(), err
 	}
-	c, err := b.stored(t, to)
+	c, err := t.stored(to)
 	return c, to, err
 }
 
@@ -191,7 +193,11 @@ func (b *binder) term(e expr.Expr) (term, error) {
 	case *expr.Like:
 		return b.like(e)
 	case *expr.Element:
-		return b.element(e)
+		list, err := b.terms(e.X, e.Index)
+		if err != nil {
+			return term{}, err
+		}
+		return b.apply(e, "element", list)
 	case *expr.Member:
 		return b.member(e)
 	case *expr.Case:
@@ -213,11 +219,14 @@ func literal(e *expr.Literal) (term, error) {
 	if l.Value == nil {
 		return term{expr: e, constant: &datum{}, of: arrow.Null}, nil
 	}
-	v, err := datumOf(l.Value)
+	if v, err := datumOf(l.Value); err == nil {
+		return term{expr: e, constant: &v, of: l.Value.DataType()}, nil
+	}
+	arr, err := scalar.MakeArrayFromScalar(l.Value, 1, memory.DefaultAllocator) // an interval
 	if err != nil {
 		return term{}, refuse(e, "%v", err)
 	}
-	return term{expr: e, constant: &v, of: l.Value.DataType()}, nil
+	return fixedTerm(e, arr), nil
 }
 
 func (b *binder) column(e *expr.Column) (term, error) {

@@ -3,8 +3,11 @@ package pred
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
+
+	"github.com/apache/arrow-go/v18/arrow/scalar"
 
 	"github.com/idemtable/idem/delta/expr"
 	"github.com/idemtable/idem/internal/function"
@@ -46,6 +49,9 @@ func (b *binder) call(e *expr.Call) (term, error) {
 	if t, ok, err := b.conditional(e, name, args); ok || err != nil {
 		return t, err
 	}
+	if n := rangeTest(name, args); n != nil {
+		return term{expr: e, node: n}, nil
+	}
 	return b.apply(e, name, args)
 }
 
@@ -53,28 +59,49 @@ func (b *binder) call(e *expr.Call) (term, error) {
 func (b *binder) apply(e expr.Expr, name string, args []term) (term, error) {
 	params := make([]function.Param, len(args))
 	for i, a := range args {
-		params[i].Type = a.data()
-		if a.constant != nil {
-			params[i].Value = a.constant.scalar(a.of)
-		}
+		params[i] = a.param()
 	}
 	fn, err := function.Find(name, params)
 	switch {
 	case errors.Is(err, function.ErrNone):
-		return term{}, refuse(e, "there is no function %s%s", name, similar(functionNames(), name))
+		return term{}, refuse(e, "there is no function %s%s", name, similar(slices.AppendSeq(function.Names(), maps.Keys(conditionals)), name))
 	case err != nil:
 		return term{}, refuse(e, "%v", err)
 	}
-	_, operator := e.(*expr.Binary)
-	c := &callCalc{at: e, fn: fn, nullStops: operator || name == "concat"}
+	c := &callCalc{at: e, fn: fn, nullStops: nullStops(e, name)}
 	for i, a := range args {
-		arg, err := b.as(a, fn.Params[i])
+		arg, err := a.as(fn.Params[i])
 		if err != nil {
 			return term{}, err
 		}
 		c.args = append(c.args, arg)
 	}
 	return computedTerm(e, c, fn.Result)
+}
+
+// param is what a function is told of an argument.
+func (t term) param() function.Param {
+	_, literal := t.expr.(*expr.Literal)
+	p := function.Param{Type: t.data(), Computed: !literal}
+	switch {
+	case t.constant != nil:
+		p.Value = t.constant.scalar(t.of)
+	case t.op != nil:
+		if c, ok := t.op.calc.(fixedCalc); ok {
+			p.Value, _ = scalar.GetScalar(c.arr, 0)
+		}
+	}
+	return p
+}
+
+// nullStops says whether a function is one of those that Spark evaluates no further where an
+// argument is NULL: operators.
+func nullStops(e expr.Expr, name string) bool {
+	switch e.(type) {
+	case *expr.Binary, *expr.Like, *expr.Element:
+		return true
+	}
+	return name == "concat"
 }
 
 // similar names the functions whose names are nearest, as the end of a message.

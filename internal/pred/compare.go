@@ -39,6 +39,9 @@ func (t sqlType) String() string {
 func compare(e expr.Expr, op expr.Op, l, r term) (node, error) {
 	nullL, nullR := l.isNull(), r.isNull()
 	boolL, boolR := l.typ().kind == kindBool, r.typ().kind == kindBool
+	if n, ok, err := compareNested(e, op, l, r); ok {
+		return n, err
+	}
 	switch {
 	case l.typ().kind == kindOther || r.typ().kind == kindOther:
 		return nil, refuse(e, "a column of this type is tested with IS NULL only")
@@ -180,10 +183,10 @@ func fit(e expr.Expr, op *operand, v datum) (datum, error) {
 
 // coerce reads a string as the date, timestamp or binary that it is compared with.
 func coerce(e expr.Expr, v datum, to sqlType) (datum, error) {
-	if v.kind != kindString || !to.temporal() && to.kind != kindBinary {
+	if v.kind != kindString || !takesText(to) {
 		return v, nil
 	}
-	c, err := castDatum(v, to)
+	c, err := readText(v.s, to)
 	if err != nil {
 		return v, refuse(e, "compared with %s: %v", to, err)
 	}
@@ -260,43 +263,37 @@ func fold(e expr.Expr, op expr.Op, l, r datum) (node, error) {
 	return constant{truthOf(!less)}, nil
 }
 
-// cast binds CAST: constants are converted, columns where no value changes or is lost, and
-// timestamps to their day.
+// cast binds CAST. One that changes no value in a comparison, or that takes the day of a timestamp,
+// leaves the column what it is: it is tested, and pruned by, in its own type.
 func (b *binder) cast(e *expr.Cast) (term, error) {
 	x, err := b.term(e.X)
 	if err != nil {
 		return term{}, err
 	}
-	to := typeOfCast(e.To)
-	if to.kind == kindOther {
-		return term{}, refuse(e, "a CAST to this type is not supported in a condition")
+	if e.To == nil {
+		return term{}, refuse(e, "the CAST has no type")
 	}
+	to := typeOf(e.To)
 	switch {
-	case x.constant != nil:
-		v, err := castDatum(*x.constant, to)
-		if err != nil {
-			return term{}, refuse(e, "%v", err)
-		}
-		return term{expr: e, constant: &v, of: e.To}, nil
-	case x.node != nil && to.kind == kindBool:
-		return term{expr: e, node: x.node, op: x.op}, nil
-	case x.node != nil || !keeps(x.op.typ, to):
-		return term{}, refuse(e, "a CAST from %s to %s in each row is not supported in a condition; compare with a constant of the column's type", x.typ(), to)
+	case x.isNull():
+		return term{expr: e, constant: x.constant, of: e.To}, nil
+	case arrow.TypeEqual(x.data(), e.To):
+		x.expr = e
+		return x, nil
+	case x.op != nil && x.op.calc == nil && keeps(x.op.typ, to) && (!x.op.asDay || to.kind == kindDate):
+		op := *x.op
+		op.typ, op.data = to, e.To
+		op.asDay = op.asDay || op.stored.micros() && to.kind == kindDate
+		return term{expr: e, op: &op}, nil
 	}
-	op := *x.op
-	op.typ, op.data = to, e.To
-	op.asDay = op.asDay || op.stored.micros() && to.kind == kindDate
-	if x.op.asDay && to.kind != kindDate {
-		return term{}, refuse(e, "a CAST of a day back to %s is not supported in a condition", to)
+	c, err := x.calc()
+	if err != nil {
+		return term{}, err
 	}
-	return term{expr: e, op: &op}, nil
-}
-
-func typeOfCast(t arrow.DataType) sqlType {
-	if t == nil {
-		return sqlType{kind: kindOther}
+	if c, err = castCalc(e, c, x.data(), e.To); err != nil {
+		return term{}, err
 	}
-	return typeOf(t)
+	return computedTerm(e, c, e.To)
 }
 
 // keeps says whether each value of a type is a value of the other, so that a CAST in each row

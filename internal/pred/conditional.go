@@ -8,27 +8,20 @@ import (
 	"github.com/idemtable/idem/internal/function"
 )
 
-// conditional binds the functions that look at an argument only where they need it, and those that
-// are conditions; ok says whether the name is one of them.
+// conditionals are the functions that look at an argument only where they need it, and those that
+// are conditions, with the number of arguments they take: at least, at most.
+var conditionals = map[string][2]int{
+	"coalesce": {1, -1}, "nvl": {2, 2}, "ifnull": {2, 2}, "nullif": {2, 2}, "nvl2": {3, 3}, "if": {3, 3}, "decode": {3, -1},
+	"zeroifnull": {1, 1}, "nullifzero": {1, 1}, "isnull": {1, 1}, "isnotnull": {1, 1}, "equal_null": {2, 2},
+}
+
+// conditional binds one of the conditionals; ok says whether the name is one of them.
 func (b *binder) conditional(e *expr.Call, name string, args []term) (t term, ok bool, err error) {
-	least, most := 2, 2
-	switch name {
-	case "coalesce":
-		least, most = 1, -1
-	case "nvl", "ifnull", "nullif", "equal_null":
-	case "nvl2", "if":
-		least, most = 3, 3
-	case "isnull", "isnotnull", "zeroifnull", "nullifzero":
-		least, most = 1, 1
-	case "decode": // of two arguments it reads a text in a character set
-		if len(args) == 2 {
-			return term{}, false, nil
-		}
-		least, most = 3, -1
-	default:
+	takes, ok := conditionals[name]
+	if !ok || name == "decode" && len(args) == 2 { // that reads a text in a character set
 		return term{}, false, nil
 	}
-	if err := arity(e, least, most); err != nil {
+	if err := arity(e, takes[0], takes[1]); err != nil {
 		return term{}, true, err
 	}
 	t, err = b.lazy(e, name, args)
@@ -166,7 +159,7 @@ func (b *binder) joined(e expr.Expr, list []term) ([]calc, arrow.DataType, error
 	}
 	var values []calc
 	for _, x := range list {
-		c, err := b.as(x, t)
+		c, err := x.into(t)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -192,12 +185,12 @@ func commonType(e expr.Expr, list []term) (arrow.DataType, error) {
 		return arrow.Null, nil
 	}
 	if len(types) > 0 {
-		t, err := common(types...)
+		t, err := function.Common(types...)
 		if err == nil && takesText(typeOf(t)) {
 			return t, nil
 		}
 	}
-	t, err := common(append(types, texts...)...)
+	t, err := function.Common(append(types, texts...)...)
 	if err != nil {
 		return nil, refuse(e, "%v", err)
 	}

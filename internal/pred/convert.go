@@ -1,7 +1,7 @@
 package pred
 
 import (
-	"errors"
+	"fmt"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -13,7 +13,7 @@ import (
 )
 
 // calc is a term as a computation of its type.
-func (b *binder) calc(t term) (calc, error) {
+func (t term) calc() (calc, error) {
 	switch {
 	case t.op == nil && t.node == nil:
 		return fixedCalc{t.constant.array(t.of)}, nil
@@ -30,9 +30,7 @@ func (b *binder) calc(t term) (calc, error) {
 // computedTerm makes a term of a computation. One without columns is made a constant, unless it fails:
 // then its error is that of the rows that need it.
 func computedTerm(e expr.Expr, c calc, t arrow.DataType) (term, error) {
-	varies := false
-	c.operands(func(*operand) { varies = true })
-	if !varies {
+	if !varies(c.operands) {
 		m := newMachine(memory.DefaultAllocator, 1)
 		defer m.close()
 		if v, errs := c.eval(m); len(errs) == 0 && m.err == nil {
@@ -44,6 +42,38 @@ func computedTerm(e expr.Expr, c calc, t arrow.DataType) (term, error) {
 	return ofOperand(e, op), nil
 }
 
+// varies tells whether there are columns among operands.
+func varies(operands func(visit func(*operand))) bool {
+	found := false
+	operands(func(*operand) { found = true })
+	return found
+}
+
+// settled decides a condition without columns, unless it fails.
+func settled(n node) node {
+	if varies(n.operands) {
+		return n
+	}
+	m := newMachine(memory.DefaultAllocator, 1)
+	defer m.close()
+	r := n.eval(m)
+	if len(r.errs) > 0 || m.err != nil {
+		return n
+	}
+	return constant{r.at(0)}
+}
+
+// at is the truth of a row.
+func (r mask) at(row int) truth {
+	switch {
+	case r.t[row/8]>>(row%8)&1 == 1:
+		return yes
+	case r.f[row/8]>>(row%8)&1 == 1:
+		return no
+	}
+	return null
+}
+
 // constantTerm makes a term of a constant of any type.
 func constantTerm(e expr.Expr, arr arrow.Array) (term, error) {
 	s, err := scalar.GetScalar(arr, 0)
@@ -53,9 +83,14 @@ func constantTerm(e expr.Expr, arr arrow.Array) (term, error) {
 	if v, err := datumOf(s); err == nil {
 		return term{expr: e, constant: &v, of: arr.DataType()}, nil
 	}
+	return fixedTerm(e, arr), nil
+}
+
+// fixedTerm makes a term of a constant of a type that is not compared.
+func fixedTerm(e expr.Expr, arr arrow.Array) term {
 	op := &operand{calc: fixedCalc{arr}}
 	op.is(arr.DataType())
-	return term{expr: e, op: op}, nil
+	return term{expr: e, op: op}
 }
 
 // array is a constant as an array of one value.
@@ -107,21 +142,21 @@ func (v datum) scalar(t arrow.DataType) scalar.Scalar {
 
 // as converts a term to a type that a function takes or that values join in: what loses nothing,
 // and a constant string that is a date, a timestamp or binary.
-func (b *binder) as(t term, to arrow.DataType) (calc, error) {
+func (t term) as(to arrow.DataType) (calc, error) {
 	from := t.data()
 	switch {
 	case arrow.TypeEqual(from, to):
-		return b.calc(t)
+		return t.calc()
 	case t.isNull():
 		return fixedCalc{t.constant.array(to)}, nil
 	case t.constant != nil && t.constant.kind == kindString && takesText(typeOf(to)):
-		v, err := castDatum(*t.constant, typeOf(to))
+		v, err := readText(t.constant.s, typeOf(to))
 		if err != nil {
 			return nil, refuse(t.expr, "%v", err)
 		}
 		return fixedCalc{v.array(to)}, nil
-	case implicit(from, to):
-		c, err := b.calc(t)
+	case function.Implicit(from, to):
+		c, err := t.calc()
 		if err != nil {
 			return nil, err
 		}
@@ -130,43 +165,63 @@ func (b *binder) as(t term, to arrow.DataType) (calc, error) {
 	return nil, refuse(t.expr, "%s is not taken for %s; CAST it", expr.TypeName(from), expr.TypeName(to))
 }
 
+// into converts a term to the type that it has in common with others, of which some digits may be
+// lost.
+func (t term) into(to arrow.DataType) (calc, error) {
+	c, err := t.as(to)
+	if err == nil || t.typ().kind == kindString {
+		return c, err
+	}
+	if c, err = t.calc(); err != nil {
+		return nil, err
+	}
+	return castCalc(t.expr, c, t.data(), to)
+}
+
 // takesText says whether a constant string is read as a value of a type that it meets.
 func takesText(t sqlType) bool { return t.temporal() || t.kind == kindBinary }
 
+// readText reads a constant string as a value of a type that takes one. Unlike a CAST it refuses what
+// would lose something of it in silence, such as the hour of a day.
+func readText(s string, to sqlType) (datum, error) {
+	v := datum{sqlType: to}
+	var err error
+	switch to.kind {
+	case kindBinary:
+		v.s = s
+	case kindDate:
+		var d arrow.Date32
+		d, err = expr.ParseDate(s)
+		v.i = int64(d)
+	default:
+		var t arrow.Timestamp
+		var zoned bool
+		t, zoned, err = expr.ParseTimestamp(s)
+		if err == nil && zoned && to.kind == kindNTZ {
+			err = fmt.Errorf("%.60q has a zone, a TIMESTAMP_NTZ has none", s)
+		}
+		v.i = int64(t)
+	}
+	return v, err
+}
+
 // stored converts a term to the type of the column that it is stored in.
-func (b *binder) stored(t term, to arrow.DataType) (calc, error) {
+func (t term) stored(to arrow.DataType) (calc, error) {
 	if typeOf(t.data()).numeric() && typeOf(to).numeric() && !t.isNull() {
-		c, err := b.calc(t)
+		c, err := t.calc()
 		if err != nil || arrow.TypeEqual(t.data(), to) {
 			return c, err
 		}
 		return castCalc(t.expr, c, t.data(), to)
 	}
-	return b.as(t, to)
+	return t.as(to)
 }
 
 // castCalc converts values.
 func castCalc(e expr.Expr, c calc, from, to arrow.DataType) (calc, error) {
-	fn, err := castFunction(from, to)
+	fn, err := function.Cast(from, to)
 	if err != nil {
 		return nil, refuse(e, "%v", err)
 	}
 	return &callCalc{at: e, fn: fn, args: []calc{c}}, nil
 }
-
-func castFunction(from, to arrow.DataType) (*function.Function, error) {
-	return nil, errors.New("a CAST from " + expr.TypeName(from) + " to " + expr.TypeName(to) + " is not supported")
-}
-
-func implicit(from, to arrow.DataType) bool { return false }
-
-func common(types ...arrow.DataType) (arrow.DataType, error) {
-	for _, t := range types {
-		if !arrow.TypeEqual(t, types[0]) {
-			return nil, errors.New("mixed")
-		}
-	}
-	return types[0], nil
-}
-
-func functionNames() []string { return nil }

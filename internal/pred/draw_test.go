@@ -3,6 +3,7 @@ package pred_test
 import (
 	"math"
 	"math/big"
+	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -193,11 +194,15 @@ func typeNamed(name string) arrow.DataType {
 	return f[0].Type
 }
 
-// drawOperand draws a column or a constant of a family; the types of constants are mixed too.
-func drawOperand(t *rapid.T, family []string, columns bool) expr.Expr {
+// drawOperand draws a column, a computed value or a constant of a family; the types of constants are
+// mixed too.
+func drawOperand(t *rapid.T, family []string, columns bool, depth int) expr.Expr {
 	name := rapid.SampledFrom(family).Draw(t, "operand")
 	if columns {
 		c := expr.Col(name)
+		if depth > 0 && rapid.IntRange(0, 3).Draw(t, "computed") == 0 {
+			return drawComputed(t, name, depth)
+		}
 		if (name == "ts" || name == "ntz") && rapid.IntRange(0, 3).Draw(t, "cast") == 0 {
 			return c.Cast(arrow.FixedWidthTypes.Date32)
 		}
@@ -209,11 +214,51 @@ func drawOperand(t *rapid.T, family []string, columns bool) expr.Expr {
 	return expr.Lit(drawValue(t, typeNamed(name), true))
 }
 
+// drawTyped draws an operand of the type of a column.
+func drawTyped(t *rapid.T, name string, depth int) expr.Expr {
+	switch rapid.IntRange(0, 2+depth).Draw(t, "typed") {
+	case 0, 1:
+		return expr.Col(name)
+	case 2:
+		return expr.Lit(drawValue(t, typeNamed(name), true))
+	}
+	return drawComputed(t, name, depth)
+}
+
+// drawComputed draws a computed value of the type of a column.
+func drawComputed(t *rapid.T, name string, depth int) expr.Expr {
+	one := func() expr.Expr { return drawTyped(t, name, depth-1) }
+	condition := func() expr.Expr { return drawCondition(t, depth-1) }
+	ops := map[string][]expr.Op{
+		"i8": {expr.Add, expr.Sub, expr.Mul, expr.Mod}, "i16": {expr.Add, expr.Sub, expr.Mul, expr.Mod}, "i32": {expr.Add, expr.Sub, expr.Mul, expr.Mod},
+		"i64": {expr.Add, expr.Sub, expr.Mul, expr.IntDiv, expr.Mod}, "f64": {expr.Add, expr.Sub, expr.Mul, expr.Div, expr.Mod},
+	}[name]
+	switch least := len(ops); rapid.IntRange(min(0, 1-least), 4).Draw(t, "compute") {
+	case 0:
+		return expr.Function("coalesce", one(), one(), one())
+	case 1:
+		return expr.Function("if", condition(), one(), one())
+	case 2:
+		return expr.Function("nullif", one(), one())
+	case 3:
+		return &expr.Case{Whens: []expr.When{{If: condition(), Then: one()}, {If: condition(), Then: one()}}, Else: one(), At: -1}
+	case 4:
+		return &expr.Case{Operand: one(), Whens: []expr.When{{If: one(), Then: one()}, {If: one(), Then: one()}}, At: -1}
+	}
+	return &expr.Binary{Op: rapid.SampledFrom(ops).Draw(t, "arithmetic"), L: one(), R: one(), At: -1}
+}
+
+// drawPattern draws a pattern of LIKE over the letters of drawString.
+func drawPattern(t *rapid.T) string {
+	parts := rapid.SliceOfN(rapid.SampledFrom([]string{"%", "_", "a", "b", "é", "\\%", "\\_", strings32, "\x00"}), 0, 4).Draw(t, "pattern")
+	return strings.Join(parts, "")
+}
+
 // drawCondition draws a condition over tableSchema.
 func drawCondition(t *rapid.T, depth int) expr.Expr {
 	negated := rapid.Bool().Draw(t, "negated")
 	if depth > 0 {
-		switch rapid.IntRange(0, 7).Draw(t, "node") {
+		switch rapid.IntRange(0, 8).Draw(t, "node") {
 		case 0:
 			return &expr.Not{X: drawCondition(t, depth-1)}
 		case 1:
@@ -225,12 +270,14 @@ func drawCondition(t *rapid.T, depth int) expr.Expr {
 			return &expr.Binary{Op: op, L: drawCondition(t, depth-1), R: drawCondition(t, depth-1)}
 		case 4:
 			return &expr.IsNull{X: drawCondition(t, depth-1), Negated: negated}
+		case 5:
+			return drawComputed(t, "bo", depth)
 		}
 	}
 	family := rapid.SampledFrom(families).Draw(t, "family")
-	x := drawOperand(t, family, rapid.IntRange(0, 9).Draw(t, "x") > 0)
-	other := func() expr.Expr { return drawOperand(t, family, rapid.IntRange(0, 4).Draw(t, "other") == 0) }
-	switch rapid.IntRange(0, 8).Draw(t, "leaf") {
+	x := drawOperand(t, family, rapid.IntRange(0, 9).Draw(t, "x") > 0, depth)
+	other := func() expr.Expr { return drawOperand(t, family, rapid.IntRange(0, 4).Draw(t, "other") == 0, depth) }
+	switch rapid.IntRange(0, 9).Draw(t, "leaf") {
 	case 0:
 		return expr.Col("bo")
 	case 1:
@@ -245,6 +292,8 @@ func drawCondition(t *rapid.T, depth int) expr.Expr {
 		return &expr.In{X: x, List: list, Negated: negated}
 	case 4:
 		return &expr.Between{X: x, Lo: other(), Hi: other(), Negated: negated}
+	case 5:
+		return &expr.Like{X: drawTyped(t, rapid.SampledFrom([]string{"s", "st.s"}).Draw(t, "text"), depth), Pattern: expr.Lit(drawPattern(t)), Negated: negated}
 	}
 	return &expr.Binary{Op: expr.Op(rapid.IntRange(int(expr.Eq), int(expr.NullSafeEq)).Draw(t, "op")), L: x, R: other()}
 }

@@ -1,31 +1,43 @@
 package pred
 
 import (
+	"math"
+	"strings"
+	"unicode/utf8"
+
 	"github.com/apache/arrow-go/v18/arrow"
-	"github.com/apache/arrow-go/v18/arrow/array"
-	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/idemtable/idem/delta/expr"
-	"github.com/idemtable/idem/internal/function"
 )
 
-// like binds LIKE and ILIKE. A constant pattern that is a text, or a text and %, is a test of a
-// range of strings; one that begins with a text is that test and another, so that it prunes too.
+// like binds LIKE and ILIKE. What begins with a text is in a range of strings: a constant pattern
+// that is a text, or a text and %, is tested by that alone, and one that begins with a text is
+// tested by it too, so that files are pruned.
 func (b *binder) like(e *expr.Like) (term, error) {
 	list, err := b.terms(e.X, e.Pattern)
 	if err != nil {
 		return term{}, err
 	}
+	name, args := "like", list
 	if e.Fold {
-		for i := range list {
-			if list[i], err = b.apply(list[i].expr, "lower", list[i:i+1]); err != nil {
-				return term{}, err
-			}
-		}
+		name = "ilike"
 	}
-	n, err := b.matching(e, list[0], list[1])
+	escape := e.Escape
+	if escape == 0 {
+		escape = '\\'
+	} else {
+		args = append(args, textTerm(e, string(escape)))
+	}
+	t, err := b.apply(e, name, args)
 	if err != nil {
 		return term{}, err
+	}
+	n, err := t.condition()
+	if err != nil {
+		return term{}, err
+	}
+	if !e.Fold {
+		n = inRange(n, list[0], list[1], escape)
 	}
 	if e.Negated {
 		n = n.negate()
@@ -33,140 +45,65 @@ func (b *binder) like(e *expr.Like) (term, error) {
 	return term{expr: e, node: n}, nil
 }
 
-func (b *binder) matching(e *expr.Like, x, p term) (node, error) {
-	n := &likeNode{at: e, escape: e.Escape, in: yes, out: no}
-	if n.escape == 0 {
-		n.escape = '\\'
+// textTerm is a constant string.
+func textTerm(e expr.Expr, s string) term {
+	return term{expr: e, constant: &datum{sqlType: sqlType{kind: kindString}, s: s}, of: arrow.BinaryTypes.String}
+}
+
+// inRange makes of a LIKE the test of a range of strings, or adds one to it.
+func inRange(n node, x, pattern term, escape rune) node {
+	if x.op == nil || x.op.typ.kind != kindString || pattern.constant == nil || pattern.isNull() {
+		return n
 	}
-	var err error
-	if n.x, err = b.as(x, arrow.BinaryTypes.String); err != nil {
-		return nil, err
-	}
-	if n.pattern, err = b.as(p, arrow.BinaryTypes.String); err != nil {
-		return nil, err
-	}
-	if p.constant == nil || p.isNull() {
-		return settled(n), nil
-	}
-	fixed, err := newPattern(p.constant.s, n.escape)
-	if err != nil {
-		return nil, refuse(p.expr, "%v", err)
-	}
-	n.fixed = &fixed
-	if x.op == nil || x.op.typ.kind != kindString {
-		return settled(n), nil
-	}
-	prefix, whole, any := fixed.prefix()
+	prefix, rest := prefixOf(pattern.constant.s, escape)
+	within := newLeaf(x.op, beginning(prefix), yes, no, null)
 	switch {
-	case whole:
-		return newLeaf(x.op, from(cut(x.op.typ, datum{sqlType: x.op.typ, s: prefix})), yes, no, null), nil
-	case any:
-		return newLeaf(x.op, beginning(prefix), yes, no, null), nil
+	case rest == "":
+		return newLeaf(x.op, from(cut(x.op.typ, datum{sqlType: x.op.typ, s: prefix})), yes, no, null)
+	case strings.Trim(rest, "%") == "":
+		return within
 	case prefix != "" && x.op.calc == nil:
-		return newJunction(true, newLeaf(x.op, beginning(prefix), yes, no, null), n), nil
+		return newJunction(true, within, n)
 	}
-	return settled(n), nil
+	return n
 }
 
-// settled decides a condition without columns, unless it fails.
-func settled(n node) node {
-	varies := false
-	n.operands(func(*operand) { varies = true })
-	if varies {
-		return n
-	}
-	m := newMachine(memory.DefaultAllocator, 1)
-	defer m.close()
-	r := n.eval(m)
-	if len(r.errs) > 0 || m.err != nil {
-		return n
-	}
-	return constant{r.at(0)}
-}
-
-// at is the truth of a row.
-func (r mask) at(row int) truth {
+// rangeTest makes a test of a range of startswith with a constant text, and of isnan; nil if it is
+// none of them.
+func rangeTest(name string, args []term) node {
 	switch {
-	case r.t[row/8]>>(row%8)&1 == 1:
-		return yes
-	case r.f[row/8]>>(row%8)&1 == 1:
-		return no
+	case name == "isnan" && len(args) == 1 && args[0].op != nil && args[0].op.stored.kind == kindFloat:
+		return newLeaf(args[0].op, from(at(floatKey(math.NaN())), beyond), yes, no, no)
+	case name == "startswith" && len(args) == 2 && args[0].op != nil && args[0].op.typ.kind == kindString &&
+		args[1].constant != nil && args[1].constant.kind == kindString:
+		return newLeaf(args[0].op, beginning(args[1].constant.s), yes, no, null)
 	}
-	return null
+	return nil
 }
 
-// likeNode matches strings with patterns.
-type likeNode struct {
-	at         *expr.Like
-	x, pattern calc
-	fixed      *pattern // if it is constant
-	escape     rune
-	in, out    truth // of what matches, and what does not; NULL gives NULL
-}
-
-func (n *likeNode) negate() node {
-	c := *n
-	c.in, c.out = n.out, n.in
-	return &c
-}
-
-func (n *likeNode) operands(visit func(*operand)) {
-	n.x.operands(visit)
-	n.pattern.operands(visit)
-}
-
-func (n *likeNode) eval(m *machine) mask {
-	args, errs, constant := m.arguments(&callCalc{args: []calc{n.x, n.pattern}, nullStops: true})
-	defer func() {
-		for _, a := range args {
-			a.Release()
+// prefixOf is the text that a pattern begins with, and what follows it.
+func prefixOf(pattern string, escape rune) (prefix, rest string) {
+	for pattern != "" {
+		r, n := utf8.DecodeRuneInString(pattern)
+		if r != escape && (r == '%' || r == '_') {
+			break
 		}
-	}()
-	if constant {
-		errs = errs.spread(m.rows)
+		if r == escape {
+			pattern = pattern[n:]
+			_, n = utf8.DecodeRuneInString(pattern)
+		}
+		prefix, pattern = prefix+pattern[:n], pattern[n:]
 	}
-	r := m.mask()
-	clear(r.t)
-	clear(r.f)
-	x, p := args[0], args[1]
-	patterns := patternCache{fixed: n.fixed, escape: n.escape}
-	var own failures
-	for row := range m.rows {
-		i, j := x.At(row), p.At(row)
-		if x.IsNull(i) || p.IsNull(j) {
-			continue
-		}
-		pattern, err := patterns.of(p, j)
-		if err != nil {
-			own = append(own, failure{row, n.at, err})
-			continue
-		}
-		t := n.out
-		if pattern.match(x.Array.(*array.String).Value(i)) {
-			t = n.in
-		}
-		r.t[row/8] |= bit(t == yes) << (row % 8)
-		r.f[row/8] |= bit(t == no) << (row % 8)
-	}
-	return r.fail(errs.and(own))
+	return prefix, pattern
 }
 
-// patternCache reads a pattern again only where it is another than in the row before.
-type patternCache struct {
-	fixed   *pattern
-	escape  rune
-	text    string
-	pattern pattern
-	err     error
-}
-
-func (c *patternCache) of(p function.Arg, i int) (pattern, error) {
-	if c.fixed != nil {
-		return *c.fixed, nil
+// beginning is the set of the strings that begin with a prefix.
+func beginning(prefix string) keySet {
+	first := bound{key: key{s: prefix}}
+	end := strings.TrimRight(prefix, "\xff")
+	if end == "" {
+		return from(first, beyond)
 	}
-	if text := p.Array.(*array.String).Value(i); text != c.text || c.pattern.parts == nil {
-		c.text = text
-		c.pattern, c.err = newPattern(text, c.escape)
-	}
-	return c.pattern, c.err
+	last := len(end) - 1
+	return from(first, bound{key: key{s: end[:last] + string([]byte{end[last] + 1})}})
 }

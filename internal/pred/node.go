@@ -113,7 +113,7 @@ func (n *junction) negate() node {
 // computes tells whether a condition has computed operands, which take time and may fail.
 func computes(n node) bool {
 	switch n := n.(type) {
-	case *likeNode:
+	case *sameNode:
 		return true
 	case *leaf:
 		return n.op.calc != nil

@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/idemtable/idem/delta"
+	"github.com/idemtable/idem/delta/expr"
 	"github.com/idemtable/idem/internal/pred"
 )
 
@@ -30,7 +31,18 @@ func at(a *array.Boolean, row int) *bool {
 	return &b
 }
 
+// firstFailure is the first row that has no value, and why.
+func firstFailure(batch arrow.RecordBatch, e expr.Expr) (row int, why string) {
+	for row := range int(batch.NumRows()) {
+		if _, why := safely(batch, row, e); why != "" {
+			return row, why
+		}
+	}
+	return 0, ""
+}
+
 func TestEvalEqualsTheTwin(t *testing.T) {
+	failed := 0
 	rapid.Check(t, func(t *rapid.T) {
 		mem := memory.NewCheckedAllocator(memory.NewGoAllocator())
 		defer mem.AssertSize(t, 0)
@@ -41,7 +53,15 @@ func TestEvalEqualsTheTwin(t *testing.T) {
 			p, err := pred.Bind(e, tableSchema)
 			require.NoError(t, err, "%s", e)
 			got, err := p.Eval(mem, batch)
-			require.NoError(t, err)
+			if row, why := firstFailure(batch, e); why != "" {
+				failed++
+				var e *pred.RowError
+				require.ErrorAs(t, err, &e, "%s: row %d: %s", p, row, why)
+				require.Equal(t, row, e.Row, "%s: %s", p, why)
+				require.ErrorIs(t, err, delta.ErrInput)
+				continue
+			}
+			require.NoError(t, err, "%s", e)
 			defer got.Release()
 			require.Equal(t, int(batch.NumRows()), got.Len())
 			nulls := 0
@@ -55,6 +75,7 @@ func TestEvalEqualsTheTwin(t *testing.T) {
 			require.Equal(t, nulls, got.NullN())
 		}
 	})
+	require.NotZero(t, failed, "no row failed")
 }
 
 // snapshotOf is a table with one file.
@@ -101,11 +122,9 @@ func TestProveNeverContradictsEval(t *testing.T) {
 			if verdict == pred.Across {
 				continue
 			}
-			got, err := p.Eval(mem, batch)
-			require.NoError(t, err)
-			defer got.Release()
-			for row := range got.Len() {
-				isTrue := got.IsValid(row) && got.Value(row)
+			for row := range int(batch.NumRows()) {
+				truth, why := safely(batch, row, e)
+				isTrue := why == "" && truth != nil && *truth
 				require.Equal(t, verdict == pred.Inside, isTrue, "%s by %s, partition %v: row %d of %v: %s", verdict, stats, add.PartitionValues, row, batch, e)
 			}
 		}

@@ -97,8 +97,6 @@ func (n *pair) prove(f *Facts) truth {
 	return n.table.of(l, r) | (l|r)&lost
 }
 
-func (n *likeNode) prove(f *Facts) truth { return f.decide(n) }
-
 // decide evaluates a condition that computes, if each of its columns has one value in the file.
 func (f *Facts) decide(n node) truth {
 	m := newMachine(memory.DefaultAllocator, 1)

