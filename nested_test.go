@@ -292,3 +292,81 @@ func TestTheOrderOfAMapDoesNotCount(t *testing.T) {
 		}
 	}
 }
+
+// A job from before an evolution does not know of the new fields of a struct, and does not undo them.
+func TestAMergeLeavesFieldsThatTheSourceLacks(t *testing.T) {
+	full := arrow.StructOf(maybe("x", longs), maybe("y", longs), maybe("s", arrow.StructOf(maybe("u", longs), maybe("v", longs))), maybe("l", arrow.ListOf(pair)))
+	less := arrow.StructOf(maybe("S", arrow.StructOf(maybe("U", longs))), maybe("L", arrow.ListOf(arrow.StructOf(maybe("a", longs)))), maybe("X", longs))
+	old := []string{
+		`{"x":1,"y":10,"s":{"u":1,"v":10},"l":[{"a":1,"B":"x"}]}`, `null`, `{"x":3,"y":30,"s":null,"l":null}`, `{"x":4,"y":40,"s":{"u":4,"v":40},"l":[]}`,
+	}
+	given := []string{`{"X":2,"S":{"U":2},"L":[{"a":2}]}`, `{"X":2,"S":{"U":2},"L":null}`, `{"X":2,"S":{"U":2},"L":null}`, `null`, `{"X":5,"S":{"U":5},"L":[]}`}
+	want := map[string]string{
+		"0": `{"l":[{"B":null,"a":2}],"s":{"u":2,"v":10},"x":2,"y":10}`, // of a list nothing is kept
+		"1": `{"l":null,"s":{"u":2,"v":null},"x":2,"y":null}`,
+		"2": `{"l":null,"s":{"u":2,"v":null},"x":2,"y":30}`,
+		"3": `null`, // the source says that the struct is NULL
+		"4": `{"l":[],"s":{"u":5,"v":null},"x":5,"y":null}`,
+	}
+	for name, m := range map[string]idem.Merge{
+		"guarded": {On: []string{"id"}, Newer: []string{"seq"}, CompareTies: true}, "unguarded": {On: []string{"id"}, Unguarded: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := fixtureOf(t, idem.Definition{Schema: nestedRows(full, 1).Schema()})
+			_, err := f.table.Append(t.Context(), readerOf(nestedRows(full, 1, old...)), idem.Append{Reason: "test"})
+			require.NoError(t, err)
+			res, err := f.table.Merge(t.Context(), readerOf(nestedRows(less, 2, given...)), m)
+			require.NoError(t, err)
+			require.Equal(t, []string{"c.y", "c.s.v", "c.l.element.B"}, res.MissingColumns)
+			require.EqualValues(t, 4, res.Updated)
+			got := f.jsonRows()
+			require.Equal(t, want, got)
+			res, err = f.table.Merge(t.Context(), readerOf(nestedRows(less, 2, given...)), m)
+			require.NoError(t, err)
+			require.Equal(t, idem.Unchanged, res.Outcome)
+			require.Zero(t, res.TiesDiffering)
+		})
+	}
+	t.Run("a soft delete keeps the last values", func(t *testing.T) {
+		schema := arrow.NewSchema([]arrow.Field{maybe("id", longs), maybe("seq", longs), maybe("c", full), maybe("gone", arrow.FixedWidthTypes.Boolean)}, nil)
+		f := fixtureOf(t, idem.Definition{Schema: schema})
+		_, err := f.table.Append(t.Context(), readerOf(nestedRows(full, 1, old...)), idem.Append{Reason: "test"})
+		require.NoError(t, err)
+		res, err := f.table.Merge(t.Context(), readerOf(nestedRows(less, 2, given...)), idem.Merge{On: []string{"id"}, Newer: []string{"seq"}, DeleteWhen: "id = 0 OR id = 2", SoftDelete: "gone"})
+		require.NoError(t, err)
+		require.EqualValues(t, 4, res.Updated)
+		got := f.jsonRows()
+		require.Equal(t, `{"l":[{"B":"x","a":1}],"s":{"u":1,"v":10},"x":1,"y":10}`, got["0"])
+		require.Equal(t, want["1"], got["1"])
+		require.Equal(t, `{"l":null,"s":null,"x":3,"y":30}`, got["2"])
+	})
+}
+
+// Fields that the rows lack are NULL and named, in every verb that puts rows.
+func TestNestedColumnsThatTheRowsLack(t *testing.T) {
+	for _, c := range []struct {
+		name        string
+		full, less  arrow.DataType
+		given, want string
+		missing     []string
+	}{
+		{"a field of a struct", pair, arrow.StructOf(maybe("b", text)), `{"b":"x"}`, `{"B":"x","a":null}`, []string{"c.a"}},
+		{"of a struct in a list", arrow.ListOf(pair), arrow.ListOf(arrow.StructOf(maybe("A", longs))), `[{"A":1},null]`, `[{"B":null,"a":1},null]`, []string{"c.element.B"}},
+		{"of a map's value", arrow.MapOf(text, pair), arrow.MapOf(text, arrow.StructOf(maybe("A", longs))), `[{"key":"k","value":{"A":1}}]`, `[{"key":"k","value":{"B":null,"a":1}}]`, []string{"c.value.B"}},
+		{"of a struct that is NULL", pair, arrow.StructOf(maybe("a", longs)), `null`, `null`, []string{"c.B"}},
+		{"a struct of a struct", arrow.StructOf(maybe("s", pair), maybe("n", longs)), arrow.StructOf(maybe("n", longs)), `{"n":1}`, `{"n":1,"s":null}`, []string{"c.s"}},
+	} {
+		for _, v := range nestedVerbs {
+			t.Run(c.name+"/"+v.name, func(t *testing.T) {
+				f := fixtureOf(t, idem.Definition{Schema: nestedRows(c.full, 1).Schema()})
+				res, err := v.run(t.Context(), f.table, readerOf(nestedRows(c.less, 1, c.given)))
+				require.NoError(t, err)
+				require.Equal(t, c.missing, res.MissingColumns)
+				require.Equal(t, c.want, f.jsonRows()["0"])
+				res, err = v.run(t.Context(), f.table, readerOf(nestedRows(c.less, 1, c.given)))
+				require.NoError(t, err)
+				require.NotEqual(t, idem.Committed, res.Outcome)
+			})
+		}
+	}
+}

@@ -154,16 +154,27 @@ func (p *Merge) newJudge(s *source, batch arrow.RecordBatch) (*judge, error) {
 		}
 	}
 	if p.shape.unguided || p.Request.CompareTies {
-		target, err := named(batch, p.shape.names(p.shape.update))
-		if err != nil {
-			return nil, err
-		}
-		j.same, err = rows.NewEquality(pick(s.batch, p.shape.update), target)
-		if err != nil {
+		if j.same, err = p.sameUpdate(s, batch); err != nil {
 			return nil, err
 		}
 	}
 	return j, err
+}
+
+// sameUpdate compares source rows with those of a batch, in what an update sets.
+func (p *Merge) sameUpdate(s *source, batch arrow.RecordBatch) (*rows.Equality, error) {
+	target, err := named(batch, p.shape.names(p.shape.update))
+	if err != nil {
+		return nil, err
+	}
+	left, right := make([]arrow.Array, len(target)), make([]arrow.Array, len(target))
+	defer release(left)
+	defer release(right)
+	for i, c := range p.shape.update {
+		left[i] = p.shape.lacks[c].without(p.Env.Allocator, s.batch.Column(c))
+		right[i] = p.shape.lacks[c].without(p.Env.Allocator, target[i])
+	}
+	return rows.NewEquality(left, right)
 }
 
 // applies counts a matched row and says whether it changes.

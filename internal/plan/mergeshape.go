@@ -18,13 +18,14 @@ type mergeShape struct {
 	conform *Conformer
 	missing []string
 
-	key      []int // columns of source
-	newer    []int // columns of source, most significant first
-	guard    []int // those of newer that the table has
-	update   []int // columns of source that an update sets
-	insert   []int // columns of source that an insert sets
-	toTable  []int // column of table for each column of source, -1 for a helper
-	soft     int   // column of table that marks a deleted row, -1 if none
+	key      []int           // columns of source
+	newer    []int           // columns of source, most significant first
+	guard    []int           // those of newer that the table has
+	update   []int           // columns of source that an update sets
+	insert   []int           // columns of source that an insert sets
+	toTable  []int           // column of table for each column of source, -1 for a helper
+	lacks    []*lackedFields // of each column of source: fields of the table's column that an update leaves
+	soft     int             // column of table that marks a deleted row, -1 if none
 	deletes  *pred.Predicate
 	unguided bool // no guard: rows are compared instead
 }
@@ -83,6 +84,7 @@ func (s *mergeShape) extend(r *MergeRequest, input *arrow.Schema) error {
 	s.source = s.conform.Schema()
 	for _, f := range s.source.Fields() {
 		s.toTable = append(s.toTable, fieldIndex(s.table, f.Name))
+		s.lacks = append(s.lacks, lackedIn(typeGiven(input, f.Name), f.Type))
 	}
 	s.missing = s.conform.Missing()
 	return nil

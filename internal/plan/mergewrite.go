@@ -210,12 +210,43 @@ func (p *Merge) updatedColumn(news, batch arrow.RecordBatch, c int, to, from []i
 		}
 		which[i], index[i] = 1, from[i]
 	}
+	given := news.Column(sc)
+	if p.shape.lacks[sc] != nil {
+		laid, err := p.laidOver(news, batch, c, to, from)
+		if err != nil {
+			return nil, err
+		}
+		defer laid.Release()
+		given = laid
+		for i, w := range which {
+			if w == 1 {
+				index[i] = int32(i)
+			}
+		}
+	}
 	schema := arrow.NewSchema([]arrow.Field{batch.Schema().Field(c)}, nil)
 	target := array.NewRecordBatch(schema, []arrow.Array{batch.Column(c)}, batch.NumRows())
 	defer target.Release()
-	source := array.NewRecordBatch(schema, []arrow.Array{news.Column(sc)}, news.NumRows())
+	source := array.NewRecordBatch(schema, []arrow.Array{given}, int64(given.Len()))
 	defer source.Release()
 	return onlyColumn(rows.TakeFrom(mem, []arrow.RecordBatch{target, source}, which, index))
+}
+
+// laidOver gives a column of the source rows, with the fields that the source lacks from the rows that
+// they update.
+func (p *Merge) laidOver(news, batch arrow.RecordBatch, c int, to, from []int32) (arrow.Array, error) {
+	sc := slices.Index(p.shape.toTable, c)
+	old, err := takeColumn(p.Env.Allocator, batch, c, to)
+	if err != nil {
+		return nil, err
+	}
+	defer old.Release()
+	given, err := takeColumn(p.Env.Allocator, news, sc, from)
+	if err != nil {
+		return nil, err
+	}
+	defer given.Release()
+	return p.shape.lacks[sc].over(p.Env.Allocator, given, old), nil
 }
 
 // takeColumn gives rows of one column.
