@@ -10,6 +10,7 @@ package function
 
 import (
 	"errors"
+	"slices"
 	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -24,6 +25,10 @@ var ErrNone = errors.New("there is no such function")
 type Param struct {
 	Type  arrow.DataType
 	Value scalar.Scalar // of a constant; nil for what differs by row
+
+	// Computed says that the constant is the value of an expression, such as 1 + 1 or a CAST, and no
+	// literal of a text: an INT literal has in decimal arithmetic the digits that it shows.
+	Computed bool
 }
 
 // Function is a function for arguments of certain types. It is immutable.
@@ -67,10 +72,14 @@ func (a Arg) At(row int) int {
 type resolver func(name string, args []Param) (*Function, error)
 
 // Find gives the function of a name, ignoring case, for arguments of certain types. Operators go by
-// their signs: + - * / % div, and negative and concat. An unknown name is ErrNone.
+// their signs: + - * / % div, negative, concat, and element for x[i]. An unknown name is ErrNone; so
+// are functions without a state only in name, such as now and rand.
 func Find(name string, args []Param) (*Function, error) {
 	name = strings.ToLower(name)
-	for _, table := range []map[string]resolver{numeric, textual, temporal} {
+	if f, ok, err := intervalArithmetic(name, args); ok || err != nil {
+		return f, err
+	}
+	for _, table := range tables() {
 		if r := table[name]; r != nil {
 			return r(name, args)
 		}
@@ -78,9 +87,18 @@ func Find(name string, args []Param) (*Function, error) {
 	return nil, ErrNone
 }
 
-// numeric, textual and temporal are the functions there are, by name in lower case.
-var (
-	numeric  = map[string]resolver{}
-	textual  = map[string]resolver{}
-	temporal = map[string]resolver{}
-)
+func tables() []map[string]resolver { return []map[string]resolver{numeric, textual, temporal, nested} }
+
+// Names are the names that Find knows, but for those of operators, in order.
+func Names() []string {
+	var names []string
+	for _, table := range tables() {
+		for name := range table {
+			if name[0] >= 'a' && name[0] <= 'z' && name != "element" {
+				names = append(names, name)
+			}
+		}
+	}
+	slices.Sort(names)
+	return names
+}

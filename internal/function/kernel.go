@@ -270,6 +270,39 @@ func grown(had, need int) int {
 	return max(need, had+had/2, 1024)
 }
 
+// allNull is a NULL a row.
+func allNull(c *Call, t arrow.DataType) arrow.Array { return array.MakeArrayOfNull(c.Mem, t, c.Rows) }
+
+// same is the argument as it is, with a value a row.
+func same(c *Call) arrow.Array {
+	a := c.Args[0]
+	if a.Constant {
+		return broadcast(c, a.Array)
+	}
+	a.Retain()
+	return a.Array
+}
+
+// broadcast repeats the one value of an array in each row.
+func broadcast(c *Call, one arrow.Array) arrow.Array {
+	if one.IsNull(0) {
+		return allNull(c, one.DataType())
+	}
+	all := array.NewSlice(one, 0, int64(min(c.Rows, 1)))
+	for all.Len() < c.Rows {
+		more := array.NewSlice(all, 0, int64(min(all.Len(), c.Rows-all.Len())))
+		twice, err := array.Concatenate([]arrow.Array{all, more}, c.Mem)
+		more.Release()
+		all.Release()
+		if err != nil {
+			n := nullsOf(c)
+			return buildText(n, one.DataType(), func([]byte, int) ([]byte, error) { return nil, errTooMuchText })
+		}
+		all = twice
+	}
+	return all
+}
+
 // text is the values of a column of strings or binaries, which are not copied: they live as long as
 // the array.
 type text interface{ Value(i int) string }
