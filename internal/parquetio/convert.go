@@ -17,8 +17,8 @@ import (
 type leafFunc func(a *assembler, l *leafReader, n int, valid []byte) ([]*memory.Buffer, error)
 
 // leafConverter chooses the conversion from a file's column to a table's type, as in the table of physical types of the
-// protocol.
-func leafConverter(want arrow.DataType, n *node) (leafFunc, error) {
+// protocol. exact is as in ReadOptions.
+func leafConverter(want arrow.DataType, n *node, exact bool) (leafFunc, error) {
 	var f leafFunc
 	switch t := want.(type) {
 	case *arrow.BooleanType:
@@ -51,7 +51,7 @@ func leafConverter(want arrow.DataType, n *node) (leafFunc, error) {
 		}
 	case *arrow.TimestampType:
 		if t.Unit == arrow.Microsecond {
-			f = timestampConverter(n)
+			f = timestampConverter(n, exact)
 		}
 	default:
 		return nil, fmt.Errorf("%w: reading Parquet as %s", delta.ErrUnsupported, want)

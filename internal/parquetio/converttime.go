@@ -5,9 +5,10 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/parquet"
 
-	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/idemtable/idem/delta"
 )
 
 const (
@@ -18,10 +19,10 @@ const (
 
 // timestampConverter reads timestamps of any unit as microseconds. Whether the file says that they are UTC does not
 // matter: old writers did not say it.
-func timestampConverter(n *node) leafFunc {
+func timestampConverter(n *node, exact bool) leafFunc {
 	switch {
 	case n.phys == parquet.Types.Int96:
-		return convertFixed(8, int96Micros)
+		return convertFixed(8, func(dst []arrow.Timestamp, src []parquet.Int96) error { return int96Micros(dst, src, exact) })
 	case n.phys != parquet.Types.Int64:
 		return nil
 	case n.note == microsType:
@@ -44,12 +45,21 @@ func timestampConverter(n *node) leafFunc {
 	case n.note == nanosType:
 		return convertFixed(8, func(dst []arrow.Timestamp, src []int64) error {
 			for i, v := range src {
+				if exact && v%1000 != 0 {
+					return tooFine(v%1000 + 1000)
+				}
 				dst[i] = arrow.Timestamp(floorDiv(v, 1000))
 			}
 			return nil
 		})
 	}
 	return nil
+}
+
+// tooFine refuses a timestamp by its nanoseconds.
+func tooFine(nanos int64) error {
+	return fmt.Errorf("%w: a timestamp ends in %d nanoseconds, and the column holds microseconds; cut them off in the source if that is meant",
+		delta.ErrInput, nanos%1000)
 }
 
 func floorDiv(v, by int64) int64 {
@@ -61,13 +71,16 @@ func floorDiv(v, by int64) int64 {
 }
 
 // int96Micros reads a Julian day and the nanoseconds in it.
-func int96Micros(dst []arrow.Timestamp, src []parquet.Int96) error {
+func int96Micros(dst []arrow.Timestamp, src []parquet.Int96, exact bool) error {
 	const maxDays = math.MaxInt64/microsPerDay - 2
 	for i, v := range src {
 		nanos := int64(binary.LittleEndian.Uint64(v[:8]))
 		days := int64(int32(binary.LittleEndian.Uint32(v[8:]))) - julianEpoch
 		if days > maxDays || days < -maxDays || nanos > nanosPerDay || nanos < -nanosPerDay {
 			return fmt.Errorf("a timestamp of day %d and %d nanoseconds", days, nanos)
+		}
+		if exact && nanos%1000 != 0 {
+			return tooFine(nanos%1000 + 1000)
 		}
 		dst[i] = arrow.Timestamp(days*microsPerDay + floorDiv(nanos, 1000))
 	}

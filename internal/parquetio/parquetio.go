@@ -94,6 +94,10 @@ type ReadOptions struct {
 	// BatchRows is the greatest number of rows of a batch. 0 means 65,536. A batch may be smaller.
 	BatchRows int
 
+	// Exact refuses a timestamp with digits below the microsecond, with an error that wraps delta.ErrInput; otherwise
+	// it is cut to the microsecond before it, as the tables' readers agree.
+	Exact bool
+
 	// Allocator is for the batches. nil means memory.DefaultAllocator.
 	Allocator memory.Allocator
 }

@@ -29,8 +29,9 @@ type plan struct {
 
 // planner makes plans for one file.
 type planner struct {
-	name string
-	used map[int]bool // columns that are read
+	name  string
+	exact bool         // as in ReadOptions
+	used  map[int]bool // columns that are read
 }
 
 // columns plans the columns of want.
@@ -89,7 +90,7 @@ func (pl *planner) leaf(p *plan) error {
 	if !n.isLeaf() || n.repeated() && n.rev != p.slotRev {
 		return mismatch(p)
 	}
-	f, err := leafConverter(p.want, n)
+	f, err := leafConverter(p.want, n, pl.exact)
 	if err != nil {
 		return err
 	}

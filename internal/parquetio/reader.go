@@ -27,7 +27,7 @@ func (Parquet) Open(ctx context.Context, src Source, o ReadOptions) (Reader, err
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	r := &reader{src: src, rows: o.BatchRows, mem: o.Allocator}
+	r := &reader{src: src, rows: o.BatchRows, exact: o.Exact, mem: o.Allocator}
 	if r.rows <= 0 {
 		r.rows = defaultBatchRows
 	}
@@ -58,6 +58,7 @@ type reader struct {
 	src    Source
 	footer *footer
 	rows   int
+	exact  bool
 	mem    memory.Allocator
 	closed bool
 }
@@ -75,7 +76,7 @@ func (r *reader) Batches(ctx context.Context, want *arrow.Schema) iter.Seq2[arro
 			yield(nil, fmt.Errorf("read %s: the reader is closed", r.src.Name()))
 			return
 		}
-		pl := planner{name: r.src.Name(), used: map[int]bool{}}
+		pl := planner{name: r.src.Name(), exact: r.exact, used: map[int]bool{}}
 		plans, err := pl.columns(r.footer.root, want)
 		if err != nil {
 			yield(nil, err)
@@ -143,7 +144,7 @@ func (g *groupReader) explain(err error) error {
 		return nil
 	case errors.As(err, &read):
 		return read.err
-	case errors.Is(err, delta.ErrCorrupt), errors.Is(err, delta.ErrUnsupported):
+	case errors.Is(err, delta.ErrCorrupt), errors.Is(err, delta.ErrUnsupported), errors.Is(err, delta.ErrInput):
 		return fmt.Errorf("read %s, row group %d: %w", g.src.Name(), g.index, err)
 	}
 	return fmt.Errorf("%w: %s, row group %d: %w", delta.ErrCorrupt, g.src.Name(), g.index, err)
