@@ -9,8 +9,8 @@ import (
 	"unicode/utf8"
 )
 
-// maxDepth bounds how deep objects and arrays of the log may nest.
-const maxDepth = 64
+// maxDepth bounds how deep objects and arrays of the log may nest: statistics as deep as a schema, and two objects more.
+const maxDepth = maxSchemaDepth + 2
 
 // maxMembers bounds how many members a map of the log may have.
 const maxMembers = 10_000
