@@ -52,7 +52,7 @@ func (d *Difference) String() string {
 		Added: d.Added, Removed: d.Removed, Changed: d.Changed,
 		Columns: d.Columns, Samples: d.Samples, Versions: d.Versions, Cause: d.Cause,
 	}
-	return found.Text("the second run changed the table", [2]string{"after run 1", "after run 2"}, [2]string{d.First.String(), d.Second.String()})
+	return found.Text("the second run changed the table", [2]string{"after run 1", "after run 2"}, [2]string{d.First.String(), d.Second.String()}, "second run made")
 }
 
 // Job is a load step: what it writes goes into the table that it is handed.

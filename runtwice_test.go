@@ -37,6 +37,14 @@ func TestRunTwiceNamesTheCause(t *testing.T) {
 			_, err := table.ReplaceAll(ctx, rowsOf(append(list[:1:1], order{"d1", 7, 1, "g"}, order{"d1", 8, 1, "h"})[:run+1]...), idem.ReplaceAll{})
 			return err
 		}, "the input grew"},
+		{"a count that goes by what is in the table", func(ctx context.Context, table *idem.Table) error {
+			found, err := table.Fingerprint(ctx, idem.Fingerprint{})
+			if err != nil {
+				return err
+			}
+			_, err = table.Merge(ctx, rowsOf(order{"d2", 100 + found.Rows, 1, "n"}), idem.Merge{On: []string{"id"}, Newer: []string{"seq"}})
+			return err
+		}, "the job reads its own output"},
 		{"a plain append", func(ctx context.Context, table *idem.Table) error {
 			_, err := table.Append(ctx, rowsOf(list...), idem.Append{Reason: "test"})
 			return err
@@ -53,6 +61,17 @@ func TestRunTwiceNamesTheCause(t *testing.T) {
 			require.Contains(t, d.String(), c.says)
 		})
 	}
+	t.Run("a view", func(t *testing.T) {
+		f := newFixture(t)
+		view, err := f.table.At(t.Context(), 0)
+		require.NoError(t, err)
+		_, err = idem.RunTwice(t.Context(), view, func(ctx context.Context, table *idem.Table) error {
+			t.Fatal("the job would write to the table itself")
+			return nil
+		})
+		require.ErrorIs(t, err, idem.ErrInput)
+		require.ErrorContains(t, err, "this is a view of version 0")
+	})
 	t.Run("a job that can be repeated", func(t *testing.T) {
 		f := newFixture(t)
 		d, err := idem.RunTwice(t.Context(), f.table, func(ctx context.Context, table *idem.Table) error {

@@ -1,16 +1,40 @@
 // Package idemtest holds what the tests of a job need: tables in memory, rows from Go values, and
-// the assertion that matters, that running the job twice leaves the table as running it once.
+// the assertion that matters, that running the job again, in whatever way, leaves the table as
+// running it once.
 //
 //	func TestOrdersLoader(t *testing.T) {
 //		table := idemtest.NewTable(t, idem.Definition{Schema: orders, PartitionBy: []string{"day"}})
-//		idemtest.RunTwice(t, table, func(ctx context.Context, table *idem.Table) error {
+//		idemtest.Prove(t, table, func(ctx context.Context, table *idem.Table) error {
 //			return loadOrders(ctx, table, "2013-01-02")
-//		})
+//		}, idemtest.Options{})
 //		idemtest.Grain(t, table, "order_id")
 //	}
 //
-// It needs no server and no configuration. Every function reports through the testing.TB that it is
-// given and may be called by the test's goroutine only.
+// [Prove] runs the job twice, on another day, with its input in another order, with each store
+// operation failing in turn, killed at each, two at once, and with an older batch between (see
+// [Way]). [RunTwice] does the first only. It needs no server and no configuration, and for a small
+// table some hundredths of a second.
+//
+// # What a failure says
+//
+// What befell the job, how many rows are added and missing, the columns that differ, some of the
+// rows ("~" stands before one that is there with other values), the commits, and the likely cause in
+// words: appends without a tag, another tag in every run, a clock value in a column, a generated
+// key, randomness or map iteration order, a tie without order, a key from the row number, float
+// sums that depend on order, a partial source, a state outside of the table, the job reads its own
+// output, ignores an error, retries an append after ErrUnknownOutcome, records progress before the
+// rows, looks and then appends, deletes and then appends, an unguarded merge, an unfenced
+// replacement. A cause is found by what differs and by the calls that the job made, and so is likely
+// and not certain; that the table differs is certain.
+//
+// # What it cannot see
+//
+// Only the table that the job is handed is copied, watched and disturbed; whatever else the job
+// writes to is written by every run. The job's own source comes in another order only if it passes
+// through [Source] or [List], and time.Now is on another day only with Options.FakeTime.
+//
+// Every function reports through the testing.TB that it is given and may be called by the test's
+// goroutine only.
 package idemtest
 
 import (

@@ -312,7 +312,7 @@ func (p *proof) compare(ctx context.Context, f finding, first, second *state) er
 	if err != nil {
 		return err
 	}
-	text := found.Text(f.what, f.titles, [2]string{first.String(), second.String()})
+	text := found.Text(f.what, f.titles, [2]string{first.String(), second.String()}, "committed:")
 	if strings.HasPrefix(found.Cause, "a clock value") && len(p.o.Ignore) == 0 {
 		text += "\n  a column that only tells when a row was written may be left out: Options.Ignore"
 	}

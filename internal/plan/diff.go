@@ -360,9 +360,9 @@ func (e *Explained) shown() int64 {
 	return n
 }
 
-// Text is a report: what is different, then both tables under a title, the rows, the commits and
-// the cause.
-func (e *Explained) Text(what string, titles, prints [2]string) string {
+// Text is a report: what is different, then both tables under a title, the rows, the commits after
+// the word for who made them, and the cause.
+func (e *Explained) Text(what string, titles, prints [2]string, made string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "diff: %s: +%d rows, -%d rows", what, e.Added, e.Removed)
 	if e.Changed > 0 {
@@ -381,7 +381,7 @@ func (e *Explained) Text(what string, titles, prints [2]string) string {
 		fmt.Fprintf(&b, "\n  … and %d rows more", more)
 	}
 	for _, v := range e.Versions {
-		b.WriteString("\n  committed: " + v)
+		b.WriteString("\n  " + made + " " + v)
 	}
 	b.WriteString("\n  cause: " + e.Cause)
 	return b.String()
