@@ -20,7 +20,9 @@
 // # Rows
 //
 // Rows come in as Arrow record batches. Columns go by name, ignoring case, at every level; those that
-// the rows lack become NULL. A value is stored only if nothing of it is lost: integers and decimals of
+// the rows lack become NULL (an update of a merge leaves them), those that the table lacks are an
+// error, or are added to it by the same commit (Evolve). Nested columns may be 64 levels deep; a map
+// has a key once, and the order of its pairs does not count. A value is stored only if nothing of it is lost: integers and decimals of
 // any width if the value fits, floats and integers into wider ones, timestamps of any unit if no digit
 // below the microsecond is cut, strings and binary of any layout and dictionaries of them. Strings do
 // not become numbers, floats not decimals, and an instant (with a zone) no local time (without one).
