@@ -48,6 +48,15 @@ func BenchmarkEval(b *testing.B) {
 		{"string_in", "country IN ('de', 'fr', 'us')"},
 		{"mixed", "day = DATE '1970-01-10' AND country <> 'de' AND (price > 500 OR price IS NULL)"},
 		{"columns_int_float", "id > price"},
+		{"arithmetic", "id * 2 + 1 > 50000"},
+		{"year", "year(day) = 1970"},
+		{"upper", "upper(country) = 'DE'"},
+		{"like_prefix", "country LIKE 'd%'"},
+		{"like_suffix", "country LIKE '%e'"},
+		{"case", "CASE WHEN country = 'de' THEN price * 2 ELSE price END > 500"},
+		{"coalesce", "coalesce(price, 0D) > 500"},
+		{"lazy_division", "id % 2 <> 0 AND 1 / (id % 2) > 0.5"},
+		{"short_circuit", "id < 0 AND upper(country) = 'DE'"},
 	} {
 		b.Run("condition="+c.name, func(b *testing.B) {
 			e, err := expr.Parse(c.text)

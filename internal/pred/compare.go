@@ -45,14 +45,16 @@ func compare(e expr.Expr, op expr.Op, l, r term) (node, error) {
 	switch {
 	case l.typ().kind == kindOther || r.typ().kind == kindOther:
 		return nil, refuse(e, "a column of this type is tested with IS NULL only")
+	case (nullL || nullR) && op != expr.NullSafeEq:
+		return constant{null}, nil // the other side is not looked at, as in Spark
 	case nullL && nullR:
-		return constant{tableFor(op)[2][2]}, nil
+		return constant{yes}, nil
 	case boolL && (boolR || nullR), boolR && nullL:
 		return compareConditions(op, l, r)
 	case nullL:
-		return compareNull(op, r), nil
+		return isNull(r), nil
 	case nullR:
-		return compareNull(op, l), nil
+		return isNull(l), nil
 	case boolL || boolR:
 		return nil, refuse(e, "%s is not compared with %s", l.typ(), r.typ())
 	case l.op != nil && r.op != nil:
@@ -110,6 +112,9 @@ func compareConditions(op expr.Op, l, r term) (node, error) {
 	}
 	t := tableFor(op)
 	if c, ok := a.(constant); ok {
+		if c.is == null && op != expr.NullSafeEq {
+			return c, nil
+		}
 		return &mapped{x: b, to: t[c.is.index()]}, nil
 	}
 	if c, ok := b.(constant); ok {
@@ -117,17 +122,6 @@ func compareConditions(op expr.Op, l, r term) (node, error) {
 		return &mapped{x: a, to: [3]truth{t[0][i], t[1][i], t[2][i]}}, nil
 	}
 	return &pair{l: a, r: b, table: t}, nil
-}
-
-// compareNull compares with NULL a term that is no condition.
-func compareNull(op expr.Op, t term) node {
-	switch {
-	case op != expr.NullSafeEq:
-		return constant{null}
-	case t.op != nil:
-		return newLeaf(t.op, nil, no, no, yes)
-	}
-	return constant{no}
 }
 
 // measured is the type whose keys the operand is tested by.

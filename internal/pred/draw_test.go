@@ -225,15 +225,20 @@ func drawTyped(t *rapid.T, name string, depth int) expr.Expr {
 	return drawComputed(t, name, depth)
 }
 
+// arithmetic are the operators that give the type of a column.
+var arithmetic = map[string][]expr.Op{
+	"i8": {expr.Add, expr.Sub, expr.Mul, expr.Mod}, "i16": {expr.Add, expr.Sub, expr.Mul, expr.Mod}, "i32": {expr.Add, expr.Sub, expr.Mul, expr.Mod},
+	"i64": {expr.Add, expr.Sub, expr.Mul, expr.IntDiv, expr.Mod}, "f64": {expr.Add, expr.Sub, expr.Mul, expr.Div, expr.Mod},
+}
+
 // drawComputed draws a computed value of the type of a column.
 func drawComputed(t *rapid.T, name string, depth int) expr.Expr {
 	one := func() expr.Expr { return drawTyped(t, name, depth-1) }
 	condition := func() expr.Expr { return drawCondition(t, depth-1) }
-	ops := map[string][]expr.Op{
-		"i8": {expr.Add, expr.Sub, expr.Mul, expr.Mod}, "i16": {expr.Add, expr.Sub, expr.Mul, expr.Mod}, "i32": {expr.Add, expr.Sub, expr.Mul, expr.Mod},
-		"i64": {expr.Add, expr.Sub, expr.Mul, expr.IntDiv, expr.Mod}, "f64": {expr.Add, expr.Sub, expr.Mul, expr.Div, expr.Mod},
-	}[name]
-	switch least := len(ops); rapid.IntRange(min(0, 1-least), 4).Draw(t, "compute") {
+	if arithmetic[name] != nil && rapid.Bool().Draw(t, "arithmetic") {
+		return drawArithmetic(t, name, depth)
+	}
+	switch rapid.IntRange(0, 4).Draw(t, "compute") {
 	case 0:
 		return expr.Function("coalesce", one(), one(), one())
 	case 1:
@@ -242,10 +247,13 @@ func drawComputed(t *rapid.T, name string, depth int) expr.Expr {
 		return expr.Function("nullif", one(), one())
 	case 3:
 		return &expr.Case{Whens: []expr.When{{If: condition(), Then: one()}, {If: condition(), Then: one()}}, Else: one(), At: -1}
-	case 4:
-		return &expr.Case{Operand: one(), Whens: []expr.When{{If: one(), Then: one()}, {If: one(), Then: one()}}, At: -1}
 	}
-	return &expr.Binary{Op: rapid.SampledFrom(ops).Draw(t, "arithmetic"), L: one(), R: one(), At: -1}
+	return &expr.Case{Operand: one(), Whens: []expr.When{{If: one(), Then: one()}, {If: one(), Then: one()}}, At: -1}
+}
+
+func drawArithmetic(t *rapid.T, name string, depth int) expr.Expr {
+	op := rapid.SampledFrom(arithmetic[name]).Draw(t, "operator")
+	return &expr.Binary{Op: op, L: drawTyped(t, name, depth-1), R: drawTyped(t, name, depth-1), At: -1}
 }
 
 // drawPattern draws a pattern of LIKE over the letters of drawString.

@@ -48,8 +48,11 @@ func TestEvalEqualsTheTwin(t *testing.T) {
 		defer mem.AssertSize(t, 0)
 		batch := drawBatch(t, memory.DefaultAllocator, tableSchema, "")
 		defer batch.Release()
-		for range 5 {
+		for i := range 5 {
 			e := drawCondition(t, 3)
+			if i == 0 {
+				e = &expr.Binary{Op: expr.Gt, L: drawArithmetic(t, "i32", 2), R: expr.Col("i64"), At: -1}
+			}
 			p, err := pred.Bind(e, tableSchema)
 			require.NoError(t, err, "%s", e)
 			got, err := p.Eval(mem, batch)
@@ -98,8 +101,6 @@ func TestProveNeverContradictsEval(t *testing.T) {
 	require.NoError(t, err)
 	proven := map[pred.Verdict]int{}
 	rapid.Check(t, func(t *rapid.T) {
-		mem := memory.NewCheckedAllocator(memory.NewGoAllocator())
-		defer mem.AssertSize(t, 0)
 		partition := rapid.SampledFrom(partitions).Draw(t, "partition")
 		batch := drawBatch(t, memory.DefaultAllocator, tableSchema, partition)
 		defer batch.Release()
@@ -111,26 +112,55 @@ func TestProveNeverContradictsEval(t *testing.T) {
 		add, stats := describe(t, schema, batch, partition)
 		snap, err := snapshotOf(schema, partition, add, nil)
 		require.NoError(t, err)
-		for range 5 {
-			e := drawCondition(t, 2)
+		verdict := func(e expr.Expr) pred.Verdict {
 			p, err := pred.Bind(e, tableSchema)
 			require.NoError(t, err, "%s", e)
 			facts, err := pred.FileFacts(snap, add, stats)
 			require.NoError(t, err)
-			verdict := p.Prove(facts)
-			proven[verdict]++
-			if verdict == pred.Across {
+			return p.Prove(facts)
+		}
+		for range 5 {
+			e := drawCondition(t, 2)
+			v := verdict(e)
+			proven[v]++
+			if v == pred.Across {
 				continue
 			}
 			for row := range int(batch.NumRows()) {
-				truth, why := safely(batch, row, e)
-				isTrue := why == "" && truth != nil && *truth
-				require.Equal(t, verdict == pred.Inside, isTrue, "%s by %s, partition %v: row %d of %v: %s", verdict, stats, add.PartitionValues, row, batch, e)
+				require.Equal(t, v == pred.Inside, isTrue(batch, row, e), "%s by %s, partition %v: row %d of %v: %s", v, stats, add.PartitionValues, row, batch, e)
 			}
+		}
+		if partition != "" && batch.NumRows() > 0 {
+			e := &expr.Binary{Op: expr.Ge, L: drawOver(t, partition, 2), R: drawOver(t, partition, 2), At: -1}
+			want := map[bool]pred.Verdict{true: pred.Inside, false: pred.Outside}[isTrue(batch, 0, e)]
+			if _, why := safely(batch, 0, e); why != "" {
+				want = pred.Across
+			}
+			require.Equal(t, want, verdict(e), "of partition %v: %s", add.PartitionValues, e)
 		}
 	})
 	require.NotZero(t, proven[pred.Inside], "nothing was Inside")
 	require.NotZero(t, proven[pred.Outside], "nothing was Outside")
+}
+
+func isTrue(batch arrow.RecordBatch, row int, e expr.Expr) bool {
+	truth, failed := safely(batch, row, e)
+	return failed == "" && truth != nil && *truth
+}
+
+// drawOver draws a computed value of one column.
+func drawOver(t *rapid.T, name string, depth int) expr.Expr {
+	one := func() expr.Expr {
+		if depth > 0 && rapid.Bool().Draw(t, "deeper") {
+			return drawOver(t, name, depth-1)
+		}
+		return expr.Lit(drawValue(t, typeNamed(name), true))
+	}
+	if ops := arithmetic[name]; ops != nil && rapid.Bool().Draw(t, "arithmetic") {
+		return &expr.Binary{Op: rapid.SampledFrom(ops).Draw(t, "operator"), L: expr.Col(name), R: one(), At: -1}
+	}
+	f := rapid.SampledFrom([]string{"coalesce", "nullif"}).Draw(t, "function")
+	return expr.Function(f, expr.Col(name), one())
 }
 
 // describe makes the add of a file that holds the batch, and its statistics.

@@ -156,6 +156,79 @@ func TestConditionalsAreLazy(t *testing.T) {
 	}
 }
 
+// What Spark 4.1 answers over sparkRows, and where it fails.
+func TestComputedValuesAreSparks(t *testing.T) {
+	batch := sparkRows(t)
+	for _, c := range []struct{ text, want, why string }{
+		{"x <> 0 AND 1/x > 0.1", `[false,true,true]`, "division by zero is not reached"},
+		{"1/x > 0.1 AND x <> 0", failing, "division by zero comes first"},
+		{"1/x > 0.1 OR x = 0", failing, "division by zero comes first"},
+		{"x = 0 OR 1/x > 0.1", `[true,true,true]`, "division by zero is not reached"},
+		{"n > 1 AND 1/x > 0.1", failing, "NULL does not decide"},
+		{"CASE WHEN x <> 0 THEN 1/x END", `[null,0.5,0.25]`, "a branch that is not taken"},
+		{"if(x <> 0, 1/x, -1)", `[-1,0.5,0.25]`, "a branch that is not taken"},
+		{"CASE WHEN x = 0 THEN 0 WHEN 1/x > 0.3 THEN 1 ELSE 2 END", `[0,1,2]`, "a condition that is not reached"},
+		{"coalesce(n, 1/x)", failing, "NULL needs the next"},
+		{"coalesce(x, 1/0)", `[0,2,4]`, "a constant that fails is not needed"},
+		{"nullif(n, 1/x)", `[null,5,0]`, "NULL is compared with nothing"},
+		{"n + 1/x", `[null,5.5,0.25]`, "NULL on the left of an operator"},
+		{"1/x + n", failing, "NULL on the right"},
+		{"n = 1/x", `[null,false,false]`, "NULL on the left of a comparison"},
+		{"1/x = n", failing, "NULL on the right"},
+		{"n <=> 1/x", failing, "<=> looks at both"},
+		{"x IN (0, 1/x)", `[true,false,false]`, "an earlier member"},
+		{"x IN (1/x, 0)", failing, "a later one"},
+		{"n IN (1, 1/x)", `[null,false,false]`, "NULL is looked up nowhere"},
+		{"n BETWEEN 1/x AND 3", `[null,false,false]`, "NULL is between nothing"},
+		{"x BETWEEN 1 AND 1/x", `[false,false,false]`, "one end decides"},
+		{"greatest(n, 1/x)", failing, "a function looks at each argument"},
+		{"concat(CAST(n AS STRING), CAST(1/x AS STRING))", `[null,"50.5","00.25"]`, "but for concat"},
+		{"1/0", failing, "a constant that fails"},
+		{"if(x > 100, 1/0, 5)", `[5,5,5]`, "a constant that fails is not needed"},
+		{"x > 100 AND 1/0 > 1", `[false,false,false]`, "a constant that fails is not needed, where Spark fails nevertheless"},
+		{"arr[x] + 1", failing, "of an element"},
+		{"st.a + 1", `[2,null,null]`, "of a field"},
+		{"coalesce(x, 1L)", `[0,2,4]`, "integers of two widths"},
+		{"coalesce(x, 1.5)", `["0","2","4"]`, "an integer and a decimal"},
+		{"if(bo, 1, 2.5)", `["1","2.5","2.5"]`, "an integer and a decimal"},
+		{"CASE WHEN bo THEN d ELSE TIMESTAMP '2024-01-01 00:00:00' END", `["2024-02-29T00:00:00Z","2024-01-01T00:00:00Z","2024-01-01T00:00:00Z"]`, "a day and an instant"},
+		{"CASE n WHEN 5L THEN 'a' ELSE 'b' END", `["b","a","b"]`, "integers of two widths"},
+		{"nullif(x, 2L)", `[0,null,4]`, "of the type of the first"},
+		{"nvl2(n, 1, 2L)", `[2,1,1]`, "integers of two widths"},
+		{"isnan(f)", `[false,false,false]`, "never NULL"},
+		{"nanvl(f, 1)", `[1.5,0,null]`, "a function of floats"},
+		{"s LIKE concat('a', '%')", `[false,true,null]`, "a pattern that is computed"},
+		{"s ILIKE 'A%'", `[false,true,null]`, "of any case"},
+		{"startswith(s, 'ab')", `[false,true,null]`, "a range"},
+		{"year('2024-01-01')", `[2024,2024,2024]`, "a constant string is a day"},
+		{"date_add('2024-01-01', 1)", `["2024-01-02","2024-01-02","2024-01-02"]`, "a constant string is a day"},
+		{"d + 1", `["2024-03-01",null,"2020-01-02"]`, "a day and a number"},
+		{"d + INTERVAL '1' DAY = '2024-03-01'", `[true,null,false]`, "a day and an interval"},
+		{"CAST(1.5 AS INT)", `[1,1,1]`, "digits after the point are cut off"},
+		{"CAST('x' AS INT)", failing, "a text that is no number"},
+		{"CAST(s AS INT)", failing, "a text that is no number"},
+		{"if(s = 'x', 0, CAST(CAST(x AS STRING) AS INT))", `[0,2,4]`, "a text that is one"},
+		{"CAST(x AS BOOLEAN)", `[false,true,true]`, "0 is FALSE"},
+		{"CAST(bo AS INT) + 1", `[2,1,null]`, "TRUE is 1"},
+		{"CAST(x > 1 AS STRING)", `["false","true","true"]`, "a condition"},
+		{"CAST(NULL AS INT) + 1", `[null,null,null]`, "NULL with a type"},
+		{"NULL + 1", `[null,null,null]`, "NULL without one"},
+		{"st = st", `[true,null,true]`, "structs are equal where their fields are"},
+		{"st <=> st", `[true,true,true]`, "structs are equal where their fields are"},
+		{"st <> st", `[false,null,false]`, "structs are equal where their fields are"},
+		{"ls = ls", `[true,true,null]`, "arrays are equal where their elements are"},
+		{"if(bo, arr, NULL) = arr", `[true,null,null]`, "of computed arrays"},
+		{"-x", `[0,-2,-4]`, "a sign"},
+		{"x % 0 = 1", failing, "a remainder by zero"},
+		{"2147483647 + x > 0", failing, "an overflow"},
+		{"2147483647L + x", `[2147483647,2147483649,2147483651]`, "of a wider type there is none"},
+		{"bo AND x / 0 = 1", failing, "TRUE does not decide"},
+		{"x = 4 AND NOT bo", `[false,false,null]`, "conditions of columns as ever"},
+	} {
+		require.Equal(t, c.want, valueOrFailure(t, batch, c.text), "%s: %s", c.text, c.why)
+	}
+}
+
 func TestLike(t *testing.T) {
 	texts := rowsOf(t, arrow.BinaryTypes.String, `["", "a", "abc", "aXc", "a%c", "a\nb", "ab\\c", "😀b", null, "aab", "a_c"]`)
 	for _, c := range []struct{ text, want, why string }{

@@ -249,24 +249,26 @@ func callCell(batch arrow.RecordBatch, row int, e *expr.Call) any {
 	panic(e.Name)
 }
 
-func caseCell(batch arrow.RecordBatch, row int, e *expr.Case) any {
-	var x any
-	if e.Operand != nil {
-		x = cell(batch, row, e.Operand)
-	}
-	for _, w := range e.Whens {
-		switch {
-		case e.Operand == nil && cell(batch, row, w.If) != true:
-			continue
-		case e.Operand != nil:
-			if x == nil {
-				continue
-			}
-			if y := cell(batch, row, w.If); y == nil || compareCells(x, y) != 0 {
-				continue
-			}
+// isNullConstant tells whether an operand has no columns and is NULL: then nothing that is compared
+// with it is looked at.
+func isNullConstant(batch arrow.RecordBatch, e expr.Expr) (is bool) {
+	defer func() {
+		if _, failed := recover().(rowFailure); failed {
+			is = false
 		}
-		return cell(batch, row, w.Then)
+	}()
+	return len(expr.Columns(e)) == 0 && cell(batch, 0, e) == nil
+}
+
+func caseCell(batch arrow.RecordBatch, row int, e *expr.Case) any {
+	for _, w := range e.Whens {
+		condition := w.If
+		if e.Operand != nil {
+			condition = &expr.Binary{Op: expr.Eq, L: e.Operand, R: w.If}
+		}
+		if cell(batch, row, condition) == true {
+			return cell(batch, row, w.Then)
+		}
 	}
 	if e.Else == nil {
 		return nil
@@ -344,11 +346,15 @@ func likeRunes(s, p []rune) bool {
 }
 
 func evalRow(batch arrow.RecordBatch, row int, e expr.Expr) *bool {
-	operator := func(op expr.Op, a any, other func() any) *bool {
+	operator := func(op expr.Op, l, r expr.Expr) *bool {
+		if op != expr.NullSafeEq && (isNullConstant(batch, l) || isNullConstant(batch, r)) {
+			return nil
+		}
+		a := cell(batch, row, l)
 		if op != expr.NullSafeEq && a == nil {
 			return nil
 		}
-		b := other()
+		b := cell(batch, row, r)
 		if op == expr.NullSafeEq {
 			return truthOf(a == nil && b == nil || a != nil && b != nil && compareCells(a, b) == 0)
 		}
@@ -358,7 +364,6 @@ func evalRow(batch arrow.RecordBatch, row int, e expr.Expr) *bool {
 		c := compareCells(a, b)
 		return truthOf(map[expr.Op]bool{expr.Eq: c == 0, expr.Ne: c != 0, expr.Lt: c < 0, expr.Le: c <= 0, expr.Gt: c > 0, expr.Ge: c >= 0}[op])
 	}
-	value := func(e expr.Expr) func() any { return func() any { return cell(batch, row, e) } }
 	truth := func(e expr.Expr) func() *bool { return func() *bool { return evalRow(batch, row, e) } }
 	negated := func(t *bool, negate bool) *bool {
 		if negate {
@@ -378,16 +383,16 @@ func evalRow(batch arrow.RecordBatch, row int, e expr.Expr) *bool {
 		case expr.Or:
 			return or(evalRow(batch, row, e.L), truth(e.R))
 		}
-		return operator(e.Op, cell(batch, row, e.L), value(e.R))
+		return operator(e.Op, e.L, e.R)
 	case *expr.In:
-		t, x := truthOf(false), cell(batch, row, e.X)
+		t := truthOf(false)
+		cell(batch, row, e.X)
 		for _, member := range e.List {
-			t = or(t, func() *bool { return operator(expr.Eq, x, value(member)) })
+			t = or(t, func() *bool { return operator(expr.Eq, e.X, member) })
 		}
 		return negated(t, e.Negated)
 	case *expr.Between:
-		x := cell(batch, row, e.X)
-		t := and(operator(expr.Ge, x, value(e.Lo)), func() *bool { return operator(expr.Le, x, value(e.Hi)) })
+		t := and(operator(expr.Ge, e.X, e.Lo), func() *bool { return operator(expr.Le, e.X, e.Hi) })
 		return negated(t, e.Negated)
 	case *expr.Like:
 		s, p := cell(batch, row, e.X), cell(batch, row, e.Pattern)
