@@ -4,7 +4,8 @@
 // temporary file, and so on until the rest fits. A program that dies leaves at most a directory idem-spill-* behind.
 //
 // Invariants:
-//  1. The batches that an Area holds in memory never exceed its budget, whatever the number of buffers.
+//  1. The batches that an Area holds in memory never exceed its budget, whatever the number of buffers. What a batch costs
+//     beside its rows counts.
 //  2. A buffer gives back the rows it was given, in order, any number of times; batch boundaries may move, and empty batches vanish.
 //  3. After a disk error nothing that was appended before is lost, and the batch that met the error is not part of the buffer.
 //  4. Close leaves no file.
@@ -41,6 +42,7 @@ type Area struct {
 	dir     string // made when something must spill
 	held    int64  // bytes of batches in memory
 	spilled int64
+	open    int // files that stay open
 	buffers map[*Buffer]struct{}
 	closed  bool
 }
@@ -73,7 +75,7 @@ func (a *Area) SpilledBytes() int64 {
 	return a.spilled
 }
 
-// HeldBytes is how many bytes of batches are in memory.
+// HeldBytes is what the batches in memory cost: their rows, and a sum for each column of each batch.
 func (a *Area) HeldBytes() int64 {
 	a.mu.Lock()
 	defer a.mu.Unlock()

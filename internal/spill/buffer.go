@@ -16,6 +16,9 @@ const (
 	frameBytes = 1 << 20
 )
 
+// frameBytes is the size of a frame: one is held while it is read, beside what the area holds.
+func (a *Area) frameBytes() int64 { return min(frameBytes, max(a.budget/8, 4<<10)) }
+
 // Buffer is a sequence of batches of one schema, in order, that can be read any number of times. Its fields are guarded by the area's lock.
 type Buffer struct {
 	area   *Area
@@ -24,15 +27,27 @@ type Buffer struct {
 
 	rows, bytes int64
 
-	// The rows in the file come first, then those in memory.
-	file   *os.File
-	end    int64 // of the last whole frame
+	// The rows in the file come first, then those in memory. A call may have more buffers than a
+	// process may have open files, so that only the first of an area stay open.
+	file   string
+	kept   *os.File // file, while it stays open; nil opens it for each use
+	end    int64    // of the last whole frame
 	frames []frame
 
 	memory []arrow.RecordBatch
 	ends   []int64 // the row number at which each batch in memory ends
-	held   int64   // bytes of the batches in memory
+	held   int64   // what the batches in memory cost
 }
+
+// columnBytes is what a column of a batch costs beside its values: many small batches cost more than
+// their rows.
+const columnBytes = 512
+
+// cost is the memory of a batch whose rows have so many bytes.
+func cost(batch arrow.RecordBatch, size int64) int64 { return size + columnBytes*batch.NumCols() }
+
+// Schema is that of the buffer's batches.
+func (b *Buffer) Schema() *arrow.Schema { return b.schema }
 
 // Append retains the batch until it is spilled or the buffer closed.
 func (b *Buffer) Append(batch arrow.RecordBatch) error {
@@ -48,19 +63,20 @@ func (b *Buffer) Append(batch arrow.RecordBatch) error {
 		return nil
 	}
 	size := max(rows.Bytes(batch), 1)
-	if err := b.area.makeRoom(size); err != nil {
+	held := cost(batch, size)
+	if err := b.area.makeRoom(held); err != nil {
 		return err
 	}
-	if size > b.area.budget {
-		if err := b.write(batch); err != nil {
+	if held > b.area.budget {
+		if err := b.whole(func() error { return b.write(batch) }); err != nil {
 			return err
 		}
 	} else {
 		batch.Retain()
 		b.memory = append(b.memory, batch)
 		b.ends = append(b.ends, b.rows+batch.NumRows())
-		b.held += size
-		b.area.held += size
+		b.held += held
+		b.area.held += held
 	}
 	b.rows += batch.NumRows()
 	b.bytes += size
@@ -92,15 +108,20 @@ func (b *Buffer) close() error {
 	delete(b.area.buffers, b)
 	b.closed = true
 	b.dropMemory()
-	if b.file == nil {
+	if b.file == "" {
 		return nil
 	}
-	f := b.file
-	b.file, b.frames = nil, nil
-	if err := f.Close(); err != nil {
-		return fmt.Errorf("close spill file: %w", err)
+	name := b.file
+	b.file, b.frames = "", nil
+	if b.kept != nil {
+		f := b.kept
+		b.kept = nil
+		b.area.open--
+		if err := f.Close(); err != nil {
+			return fmt.Errorf("close spill file: %w", err)
+		}
 	}
-	if err := os.Remove(f.Name()); err != nil && !os.IsNotExist(err) {
+	if err := os.Remove(name); err != nil && !os.IsNotExist(err) {
 		return fmt.Errorf("remove spill file: %w", err)
 	}
 	return nil
@@ -116,24 +137,37 @@ func (b *Buffer) dropMemory() {
 
 // spill moves the batches in memory to the file: all of them, or none.
 func (b *Buffer) spill() error {
-	frames, end := len(b.frames), b.end
-	for lo := 0; lo < len(b.memory); {
-		hi := frameEnd(b.memory, lo)
-		if err := b.writeJoined(b.memory[lo:hi]); err != nil {
-			b.frames, b.end = b.frames[:frames], end
-			return err
+	err := b.whole(func() error {
+		for lo := 0; lo < len(b.memory); {
+			hi := frameEnd(b.memory, lo, b.area.frameBytes())
+			if err := b.writeJoined(b.memory[lo:hi]); err != nil {
+				return err
+			}
+			lo = hi
 		}
-		lo = hi
+		return nil
+	})
+	if err == nil {
+		b.dropMemory()
 	}
-	b.dropMemory()
-	return nil
+	return err
+}
+
+// whole forgets the frames that were written before a failure.
+func (b *Buffer) whole(write func() error) error {
+	frames, end := len(b.frames), b.end
+	err := write()
+	if err != nil {
+		b.frames, b.end = b.frames[:frames], end
+	}
+	return err
 }
 
 // frameEnd is the end of the batches from lo on that make one frame.
-func frameEnd(batches []arrow.RecordBatch, lo int) int {
+func frameEnd(batches []arrow.RecordBatch, lo int, most int64) int {
 	n, size := int64(0), int64(0)
 	hi := lo
-	for hi < len(batches) && (hi == lo || n+batches[hi].NumRows() <= frameRows && size+rows.Bytes(batches[hi]) <= frameBytes) {
+	for hi < len(batches) && (hi == lo || n+batches[hi].NumRows() <= frameRows && size+rows.Bytes(batches[hi]) <= most) {
 		n += batches[hi].NumRows()
 		size += rows.Bytes(batches[hi])
 		hi++
@@ -193,6 +227,14 @@ func upTo(batch arrow.RecordBatch, n int64) arrow.RecordBatch {
 	return batch.NewSlice(0, n)
 }
 
+// At gives a batch that begins at a row of the buffer, which it has. The caller releases it.
+func (b *Buffer) At(row int64) (arrow.RecordBatch, error) {
+	if row < 0 || row >= b.Rows() {
+		return nil, fmt.Errorf("read spill buffer: row %d of %d", row, b.Rows())
+	}
+	return b.from(row)
+}
+
 // from gives a batch that begins at a row of the buffer. The row may be in memory now and in the file a moment later, in the
 // midst of a frame.
 func (b *Buffer) from(row int64) (arrow.RecordBatch, error) {
@@ -203,9 +245,9 @@ func (b *Buffer) from(row int64) (arrow.RecordBatch, error) {
 	}
 	k := sort.Search(len(b.frames), func(k int) bool { return b.frames[k].end > row })
 	if k < len(b.frames) {
-		f, file := b.frames[k], b.file
+		f, name, kept := b.frames[k], b.file, b.kept
 		b.area.mu.Unlock()
-		batch, err := readFrame(file, f, b.area.allocator())
+		batch, err := readFrame(name, kept, f, b.area.allocator())
 		if err != nil {
 			return nil, err
 		}

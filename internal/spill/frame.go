@@ -9,6 +9,8 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/ipc"
 	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"github.com/idemtable/idem/internal/rows"
 )
 
 // frame is one batch in a spill file: an Arrow IPC stream of its own, so that it can be read without those before it.
@@ -17,18 +19,35 @@ type frame struct {
 	rows, end int64 // its number of rows, and the buffer's row at which it ends
 }
 
-// write appends one frame. Where it fails, the file's end is where it was, and the next frame overwrites what was begun.
+// write appends a batch, in frames that are not too large to be read back one at a time.
 func (b *Buffer) write(batch arrow.RecordBatch) error {
-	if b.file == nil {
-		f, err := b.area.newFile()
+	most := b.area.frameBytes()
+	pieces := max(1, (batch.NumRows()+frameRows-1)/frameRows, min(batch.NumRows(), (rows.Bytes(batch)+most-1)/most))
+	step := (batch.NumRows() + pieces - 1) / pieces
+	for lo := int64(0); lo < batch.NumRows(); lo += step {
+		piece := batch.NewSlice(lo, min(lo+step, batch.NumRows()))
+		err := b.writeFrame(piece)
+		piece.Release()
 		if err != nil {
 			return err
 		}
-		b.file = f
 	}
-	out := &counter{w: io.NewOffsetWriter(b.file, b.end)}
-	if err := writeStream(out, batch, b.area.allocator()); err != nil {
-		return fmt.Errorf("write spill file %s: %w", b.file.Name(), err)
+	return nil
+}
+
+// writeFrame appends one frame. Where it fails, the file's end is where it was, and the next frame overwrites what was begun.
+func (b *Buffer) writeFrame(batch arrow.RecordBatch) error {
+	file, done, err := b.open()
+	if err != nil {
+		return err
+	}
+	out := &counter{w: io.NewOffsetWriter(file, b.end)}
+	err = writeStream(out, batch, b.area.allocator())
+	if closed := done(); err == nil {
+		err = closed
+	}
+	if err != nil {
+		return fmt.Errorf("write spill file %s: %w", b.file, err)
 	}
 	f := frame{at: b.end, size: out.n, rows: batch.NumRows(), end: batch.NumRows()}
 	if n := len(b.frames); n > 0 {
@@ -38,6 +57,33 @@ func (b *Buffer) write(batch arrow.RecordBatch) error {
 	b.end += out.n
 	b.area.spilled += out.n
 	return nil
+}
+
+// mostOpen is how many files of an area stay open.
+const mostOpen = 64
+
+// open gives the buffer's file to write, a new one the first time, and what to call behind it.
+func (b *Buffer) open() (f *os.File, done func() error, err error) {
+	switch {
+	case b.kept != nil:
+		return b.kept, func() error { return nil }, nil
+	case b.file != "":
+		f, err = os.OpenFile(b.file, os.O_WRONLY, 0)
+		if err != nil {
+			return nil, nil, fmt.Errorf("write spill file: %w", err)
+		}
+		return f, f.Close, nil
+	}
+	if f, err = b.area.newFile(); err != nil {
+		return nil, nil, err
+	}
+	b.file = f.Name()
+	if b.area.open == mostOpen {
+		return f, f.Close, nil
+	}
+	b.area.open++
+	b.kept = f
+	return f, func() error { return nil }, nil
 }
 
 func writeStream(out io.Writer, batch arrow.RecordBatch, mem memory.Allocator) error {
@@ -53,14 +99,23 @@ func writeStream(out io.Writer, batch arrow.RecordBatch, mem memory.Allocator) e
 	return err
 }
 
-func readFrame(file *os.File, f frame, mem memory.Allocator) (arrow.RecordBatch, error) {
+// readFrame reads a frame of a file, which is opened if it is not kept open.
+func readFrame(name string, file *os.File, f frame, mem memory.Allocator) (arrow.RecordBatch, error) {
+	if file == nil {
+		opened, err := os.Open(name)
+		if err != nil {
+			return nil, fmt.Errorf("read spill file: %w", err)
+		}
+		defer opened.Close()
+		file = opened
+	}
 	batch, err := readStream(io.NewSectionReader(file, f.at, f.size), mem)
 	if err == nil && batch.NumRows() != f.rows {
 		err = fmt.Errorf("%d rows where %d were written", batch.NumRows(), f.rows)
 		batch.Release()
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read spill file %s at %d: %w", file.Name(), f.at, err)
+		return nil, fmt.Errorf("read spill file %s at %d: %w", name, f.at, err)
 	}
 	return batch, nil
 }

@@ -119,7 +119,7 @@ func TestNoFileWithinBudget(t *testing.T) {
 	require.NoError(t, b.Append(batch(t, memory.DefaultAllocator, 1, 100)))
 	require.Empty(t, files(t, dir))
 	require.Zero(t, area.SpilledBytes())
-	require.Equal(t, area.HeldBytes(), b.Bytes())
+	require.Greater(t, area.HeldBytes(), b.Bytes(), "a batch costs more than its rows")
 	require.NoError(t, area.Close())
 	require.Zero(t, area.HeldBytes())
 }
@@ -128,7 +128,7 @@ func TestNoFileWithinBudget(t *testing.T) {
 func TestAppendWhileReading(t *testing.T) {
 	mem := memory.NewCheckedAllocator(memory.DefaultAllocator)
 	defer mem.AssertSize(t, 0)
-	area := spill.NewArea(t.TempDir(), 3000)
+	area := spill.NewArea(t.TempDir(), 20_000)
 	area.Mem = mem
 	defer area.Close()
 	b := area.NewBuffer(schema)
@@ -180,20 +180,20 @@ func TestEarlyExit(t *testing.T) {
 
 // TestSmallBatchesAreJoined: many small batches make few frames, so a schema is not written for each.
 func TestSmallBatchesAreJoined(t *testing.T) {
-	area := spill.NewArea(t.TempDir(), 20_000)
+	area := spill.NewArea(t.TempDir(), 200_000)
 	defer area.Close()
 	b := area.NewBuffer(schema)
 	for i := range 1000 {
 		require.NoError(t, b.Append(batch(t, memory.DefaultAllocator, 1+i, 1)))
 	}
-	require.NoError(t, b.Append(batch(t, memory.DefaultAllocator, 2000, 1000)), "larger than the budget, so that all is in the file")
+	require.NoError(t, b.Append(batch(t, memory.DefaultAllocator, 2000, 10_000)), "larger than the budget, so that all is in the file")
 	require.Zero(t, area.HeldBytes())
 	batches := 0
 	for _, err := range b.Batches() {
 		require.NoError(t, err)
 		batches++
 	}
-	require.Less(t, batches, 20)
+	require.Less(t, batches, 40)
 }
 
 func TestClosed(t *testing.T) {
@@ -258,7 +258,7 @@ func TestDirectoryVanishes(t *testing.T) {
 	require.NoError(t, os.Mkdir(dir, 0o700))
 	x := batch(t, mem, 1, 10)
 	defer x.Release()
-	area := spill.NewArea(dir, rows.Bytes(x))
+	area := spill.NewArea(dir, rows.Bytes(x)+4096)
 	area.Mem = mem
 	b, other := area.NewBuffer(schema), area.NewBuffer(schema)
 	require.NoError(t, b.Append(x))
@@ -334,5 +334,49 @@ func TestGoroutines(t *testing.T) {
 		})
 	}
 	require.NoError(t, group.Wait())
+	require.NoError(t, area.Close())
+}
+
+// TestALargeBatchIsReadBackInFrames: what was given at once need not fit the memory at once.
+func TestALargeBatchIsReadBackInFrames(t *testing.T) {
+	area := spill.NewArea(t.TempDir(), 1)
+	defer area.Close()
+	b := area.NewBuffer(schema)
+	x := batch(t, memory.DefaultAllocator, 1, 20_000)
+	require.NoError(t, b.Append(x))
+	var got []string
+	for y, err := range b.Batches() {
+		require.NoError(t, err)
+		require.LessOrEqual(t, y.NumRows(), int64(16<<10))
+		got = append(got, texts(t, y)...)
+	}
+	require.Equal(t, texts(t, x), got)
+}
+
+// TestMoreBuffersThanOpenFiles: each has its rows, though not each file stays open.
+func TestMoreBuffersThanOpenFiles(t *testing.T) {
+	dir := t.TempDir()
+	area := spill.NewArea(dir, 1)
+	var buffers []*spill.Buffer
+	for i := range 200 {
+		buffers = append(buffers, area.NewBuffer(schema))
+		for k := range 2 {
+			require.NoError(t, buffers[i].Append(batch(t, memory.DefaultAllocator, 1+10*i+k, 1)))
+		}
+	}
+	if open, err := os.ReadDir("/proc/self/fd"); err == nil {
+		require.Less(t, len(open), 120)
+	}
+	for i, b := range buffers {
+		require.Len(t, read(t, b), 2)
+		x, err := b.At(1)
+		require.NoError(t, err)
+		require.EqualValues(t, 2+10*i, x.Column(0).(*array.Int64).Value(0))
+		x.Release()
+		require.NoError(t, b.Close())
+	}
+	_, err := area.NewBuffer(schema).At(0)
+	require.ErrorContains(t, err, "row 0 of 0")
+	require.Empty(t, files(t, dir))
 	require.NoError(t, area.Close())
 }
