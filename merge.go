@@ -2,6 +2,9 @@ package idem
 
 import (
 	"context"
+	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/apache/arrow-go/v18/arrow/array"
 
@@ -23,21 +26,72 @@ const (
 	MatchNulls
 )
 
+// Action is what a clause of a merge does with a row.
+type Action int
+
+const (
+	// DoSet sets columns: of the row of the table, or of a new row.
+	DoSet Action = iota
+
+	// DoDelete deletes the row of the table.
+	DoDelete
+
+	// DoNothing leaves the row alone, and no further clause is looked at.
+	DoNothing
+)
+
+// Clause is a WHEN of a [Merge]: what is done with the rows for which a condition is TRUE and no
+// clause before it was.
+//
+// In conditions and values the columns of the source row are source.x and those of the row of the
+// table target.x; a bare name stands for the one side that has the column, and is an error if both
+// have it. Clauses of Matched see both rows, those of NotMatched the source row, those of
+// NotMatchedBySource the row of the table. A source column that no clause copies keeps its own type,
+// and need not exist in the table.
+type Clause struct {
+	_ struct{}
+
+	// When is the condition: FALSE and NULL look at the next clause. Empty is always, which only the
+	// last clause of a list may be.
+	When string
+	Args []any
+
+	// Condition is the same as a tree, instead of When.
+	Condition expr.Expr
+
+	// Do is what is done.
+	Do Action
+
+	// Columns are set from the source columns of the same names. nil, without Set, is every column
+	// that the source has. A field of a struct is "a.b".
+	Columns []string
+
+	// Set gives columns, and fields of structs, a value: the text of an expression, "target.n +
+	// source.n". It is converted to the column's type; one that does not fit is an error. Every value
+	// is computed from the rows as they were. A field that is set in a NULL struct makes a struct whose
+	// other fields are NULL.
+	Set map[string]string
+
+	// SetExpr is the same as trees, beside Set. [expr.Lit] gives a value of the program.
+	SetExpr map[string]expr.Expr
+}
+
 // Merge asks to update, insert and delete rows by key.
 type Merge struct {
 	_ struct{}
 
-	// On are the key columns.
+	// On are the key columns. A field of a struct is "a.b"; in a NULL struct it is NULL.
 	On []string
 
 	// Newer are the columns that order versions of one row, most significant first. Of several
 	// source rows with one key the greatest wins, and a row of the table is updated only by a
 	// strictly greater one. NULL in the table is older than anything. Any type but nested ones will
-	// do.
+	// do; a field of a struct is "a.b". What is updated or inserted takes these columns from the
+	// source row.
 	Newer []string
 
 	// Unguarded is needed when there is no Newer: every matched row that differs is overwritten,
-	// also by an older one.
+	// also by an older one. A merge that changes no matched row needs neither.
 	Unguarded bool
 
 	// GuardPrefix accepts Newer columns that the table lacks: they order the source only. Then two
@@ -55,14 +109,38 @@ type Merge struct {
 	AllowTargetDuplicates bool
 
 	// Update and Insert list the columns that an update and an insert set. nil means every column
-	// that the source has. A key column is never updated.
+	// that the source has. A key column is never updated. Matched and NotMatched say more.
 	Update []string
 	Insert []string
 
+	// Matched are the clauses for a source row and the row of the table with its key, of which it is
+	// newer: the first whose condition is TRUE applies, none leaves the row alone. nil means: delete
+	// by DeleteWhen, else update. An empty list changes no row of the table.
+	Matched []Clause
+
+	// NotMatched are the clauses for source rows without a match: the first whose condition is TRUE
+	// inserts, or does nothing; none inserts nothing. nil means: insert, but for DeleteWhen. What is
+	// not set is NULL.
+	NotMatched []Clause
+
+	// NotMatchedBySource are the clauses for rows of the table whose key no source row has. nil
+	// leaves them alone. Every file that may hold a row for which one is TRUE is looked at. No guard
+	// applies to them.
+	NotMatchedBySource []Clause
+
+	// AllowEmpty lets a source without rows be merged with NotMatchedBySource: every row of the table
+	// is then one that it does not match. Otherwise that is [ErrInput], since an empty source is the
+	// sign of a job that went wrong before.
+	AllowEmpty bool
+
+	// Immutable are columns of the table that no update may change: a source row that would change
+	// one is [ErrInput], which shows the row and both values and counts them.
+	Immutable []string
+
 	// DeleteWhen is a condition over the source row, e.g. "op = 'd'": such a row deletes its match
 	// if it is newer, and is never inserted (but as a tombstone with SoftDelete). Columns that only
-	// it or Newer name need not exist in the table. A deleted key leaves no memory: an older change that comes later inserts the row
-	// again, unless SoftDelete keeps it or a Txn orders the batches.
+	// it or Newer name need not exist in the table. A deleted key leaves no memory: an older change
+	// that comes later inserts the row again, unless SoftDelete keeps it or a Txn orders the batches.
 	DeleteWhen string
 	DeleteArgs []any
 
@@ -85,7 +163,8 @@ type Merge struct {
 	Note string
 }
 
-// Merge updates the rows of the table whose key is in rows and inserts the others, in one commit.
+// Merge updates the rows of the table whose key is in rows and inserts the others, or does what the
+// request's clauses say, in one commit.
 //
 // Rows are deduplicated first; the answer does not depend on their order or batching. Columns go by
 // name, ignoring case; a source may have some of the table's columns only: an update leaves the
@@ -93,30 +172,81 @@ type Merge struct {
 // is added to it with Evolve.
 //
 // A second call with the same rows, or with older ones, changes nothing: the result is Unchanged
-// and no file is touched. The source is read once; when another writer invalidates what was read,
-// the merge is redone from what it kept.
+// and no file is touched. With Newer that is so because an applied row ties. What no guard covers is
+// proven row by row, unless the call has a Txn, which skips the repeat: a clause that a second call
+// would apply again to a row that this one wrote (n = target.n + source.n, say), or a deleted row that
+// it would insert again, is [ErrInput] that shows the row and the ways out. The source is read once;
+// when another writer invalidates what was read, the merge is redone from what it kept.
 //
 // Keys are equal by value: integers of any width, NaN = NaN, -0.0 = 0.0, instants at microseconds,
-// strings by bytes. Duplicate keys in the table, NULL keys and ties that differ are [ErrInput].
+// strings by bytes. Duplicate keys in the table, NULL keys and ties that differ are [ErrInput], and so
+// is a row for which a condition or a value cannot be computed.
 //
 // The caller keeps ownership of rows and releases them.
 func (t *Table) Merge(ctx context.Context, rows array.RecordReader, r Merge) (*Result, error) {
 	if rows == nil {
 		return nil, t.fail(opMerge, errNoRows)
 	}
-	deletes, err := condition("DeleteWhen", r.DeleteWhen, r.DeleteArgs, r.DeleteCondition)
+	request, err := r.plan()
 	if err != nil {
 		return nil, t.fail(opMerge, err)
 	}
-	p := &plan.Merge{Env: &t.env, Input: input(rows), KeepSum: r.Txn.given(), Request: plan.MergeRequest{
-		On: r.On, Newer: r.Newer, Update: r.Update, Insert: r.Insert, DeleteWhen: deletes, SoftDelete: r.SoftDelete,
-		Unguarded: r.Unguarded, GuardPrefix: r.GuardPrefix, CompareTies: r.CompareTies,
-		MatchNulls: r.NullKeys == MatchNulls, AllowTargetDuplicates: r.AllowTargetDuplicates,
-		Evolve: r.Evolve || r.Txn.Evolve,
-	}}
+	p := &plan.Merge{Env: &t.env, Input: input(rows), KeepSum: r.Txn.given(), Request: request}
 	defer p.Close()
 	return t.write(ctx, &call{
 		op: opMerge, txn: r.Txn, note: r.Note, planner: p,
 		report: func(res *Result) { res.take(p.Counts); res.MissingColumns, res.AddedColumns = p.Missing, p.Added },
 	})
+}
+
+func (r *Merge) plan() (plan.MergeRequest, error) {
+	p := plan.MergeRequest{
+		On: r.On, Newer: r.Newer, Update: r.Update, Insert: r.Insert, SoftDelete: r.SoftDelete, Immutable: r.Immutable,
+		Unguarded: r.Unguarded, GuardPrefix: r.GuardPrefix, CompareTies: r.CompareTies,
+		MatchNulls: r.NullKeys == MatchNulls, AllowTargetDuplicates: r.AllowTargetDuplicates, AllowEmpty: r.AllowEmpty,
+		Evolve: r.Evolve || r.Txn.Evolve, Once: r.Txn.given(),
+	}
+	var err error
+	if p.DeleteWhen, err = condition("DeleteWhen", r.DeleteWhen, r.DeleteArgs, r.DeleteCondition); err != nil {
+		return p, err
+	}
+	for _, l := range []struct {
+		name string
+		from []Clause
+		to   *[]plan.MergeClause
+	}{{"Matched", r.Matched, &p.Matched}, {"NotMatched", r.NotMatched, &p.NotMatched}, {"NotMatchedBySource", r.NotMatchedBySource, &p.BySource}} {
+		if l.from == nil {
+			continue
+		}
+		*l.to = make([]plan.MergeClause, len(l.from))
+		for i := range l.from {
+			if (*l.to)[i], err = l.from[i].plan(fmt.Sprintf("Merge.%s[%d]", l.name, i)); err != nil {
+				return p, err
+			}
+		}
+	}
+	return p, nil
+}
+
+// plan reads the texts of a clause; name is that of the clause in errors.
+func (c *Clause) plan(name string) (plan.MergeClause, error) {
+	out := plan.MergeClause{Do: plan.MergeAction(c.Do), Columns: c.Columns}
+	var err error
+	if out.When, err = condition(name+".When", c.When, c.Args, c.Condition); err != nil {
+		return out, err
+	}
+	for _, column := range slices.Sorted(maps.Keys(c.Set)) {
+		value, err := expr.Parse(c.Set[column])
+		if err != nil {
+			return out, fmt.Errorf("%w: %s.Set of %s: %w", ErrInput, name, column, err)
+		}
+		out.Set = append(out.Set, plan.MergeAssignment{Column: column, Value: value})
+	}
+	for _, column := range slices.Sorted(maps.Keys(c.SetExpr)) {
+		if c.SetExpr[column] == nil {
+			return out, fmt.Errorf("%w: %s.SetExpr of %s is nil; expr.Lit(nil) is NULL", ErrInput, name, column)
+		}
+		out.Set = append(out.Set, plan.MergeAssignment{Column: column, Value: c.SetExpr[column]})
+	}
+	return out, nil
 }

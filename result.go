@@ -61,6 +61,10 @@ type Result struct {
 	// Inserted, Updated and Deleted are rows of the table.
 	Inserted, Updated, Deleted int64
 
+	// UpdatedBySource and DeletedBySource are those of Updated and Deleted that a clause of
+	// Merge.NotMatchedBySource changed.
+	UpdatedBySource, DeletedBySource int64
+
 	// Identical and Older are source rows of a merge dropped before it: an equal row, or a newer
 	// row of the same key, was kept.
 	Identical, Older int64
@@ -104,6 +108,7 @@ type Result struct {
 
 func (r *Result) take(c plan.Counts) {
 	r.RowsRead, r.Inserted, r.Updated, r.Deleted = c.Read, c.Inserted, c.Updated, c.Deleted
+	r.UpdatedBySource, r.DeletedBySource = c.UpdatedBySource, c.DeletedBySource
 	r.Identical, r.Older, r.Matched, r.SkippedOlder = c.Identical, c.Older, c.Matched, c.SkippedOlder
 	r.Ties, r.TiesDiffering, r.UnmatchedDeletes = c.Ties, c.TiesDiffering, c.Unmatched
 	r.FilesAdded, r.FilesRemoved, r.FilesRewritten, r.BytesAdded = c.FilesAdded, c.FilesRemoved, c.FilesRewritten, c.BytesAdded
@@ -118,6 +123,7 @@ func (r *Result) String() string {
 		n    int64
 	}{
 		{"read", r.RowsRead}, {"inserted", r.Inserted}, {"updated", r.Updated}, {"deleted", r.Deleted},
+		{"updated without a source row", r.UpdatedBySource}, {"deleted without a source row", r.DeletedBySource},
 		{"identical", r.Identical}, {"older in the source", r.Older}, {"skipped as older", r.SkippedOlder}, {"ties", r.Ties},
 		{"ties differing", r.TiesDiffering}, {"deletes without a match", r.UnmatchedDeletes},
 		{"files added", r.FilesAdded}, {"files removed", r.FilesRemoved}, {"files rewritten", r.FilesRewritten},

@@ -3,7 +3,6 @@ package plan
 import (
 	"context"
 	"fmt"
-	"math/bits"
 	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -13,12 +12,7 @@ import (
 	"github.com/idemtable/idem/internal/spill"
 )
 
-const (
-	shownRows = 3 // rows or keys that an error shows
-
-	// fanBits is how many bits of the hash one level of partitioning uses.
-	fanBits = 6
-)
+const shownRows = 3 // rows or keys that an error shows
 
 // Deduped is one row a key, and what became of the others: Read = Kept + Identical + Older.
 type Deduped struct {
@@ -37,20 +31,18 @@ type Deduped struct {
 //
 // Which rows are kept does not depend on the order or the batching of src. The rows come out in an
 // order that depends on src and Env.MemoryBytes alone. Rows beyond a share of Env.MemoryBytes are
-// partitioned by key and spilled to area. src stays the caller's.
+// divided by key and spilled to area; of a key with more rows than that one batch at a time is held.
+// src stays the caller's.
 func Dedupe(ctx context.Context, env *Env, area *spill.Area, src *spill.Buffer, key, order, compare []int) (*Deduped, error) {
-	schema, err := schemaOf(src)
-	if err != nil {
-		return nil, err
-	}
 	d := &deduper{
-		ctx: ctx, env: env, area: area, schema: schema, key: key, order: order, compare: compare,
-		share: max(1, env.memoryBytes()/4),
-		out:   area.NewBuffer(schema),
+		ctx: ctx, env: env, key: key, order: order, compare: compare,
+		cut: &cutter{ctx: ctx, mem: env.Allocator, area: area, key: key},
+		out: area.NewBuffer(src.Schema()),
 	}
 	d.done.Read = src.Rows()
-	if err = d.checkOrder(src); err == nil {
-		err = d.part(src, 0)
+	err := d.checkOrder(src)
+	if err == nil {
+		err = d.cut.each(src, env.share(), d.together, d.alone)
 	}
 	if err == nil {
 		err = d.tied()
@@ -63,24 +55,11 @@ func Dedupe(ctx context.Context, env *Env, area *spill.Area, src *spill.Buffer, 
 	return &d.done, nil
 }
 
-// schemaOf is the schema of a buffer's batches, empty if it has none.
-func schemaOf(b *spill.Buffer) (*arrow.Schema, error) {
-	for batch, err := range b.Batches() {
-		if err != nil {
-			return nil, err
-		}
-		return batch.Schema(), nil
-	}
-	return arrow.NewSchema(nil, nil), nil
-}
-
 type deduper struct {
 	ctx                 context.Context
 	env                 *Env
-	area                *spill.Area
-	schema              *arrow.Schema
 	key, order, compare []int
-	share               int64 // bytes of rows that are looked at together
+	cut                 *cutter
 
 	out  *spill.Buffer
 	done Deduped
@@ -170,80 +149,10 @@ func (n *nullCells) show() string {
 	return text
 }
 
-// part handles rows whose hashes agree in the bits of the levels above.
-func (d *deduper) part(src *spill.Buffer, level int) error {
-	switch {
-	case src.Rows() == 0:
-		return d.ctx.Err()
-	case src.Bytes() <= d.share:
-		return d.together(src)
-	case level*fanBits >= 64:
-		return d.fold(src)
-	}
-	return d.scatter(src, level)
-}
-
-// scatter partitions by the next bits of the hash. Rows that all fall into one partition would do
-// so again: one key, most likely, so they are folded.
-func (d *deduper) scatter(src *spill.Buffer, level int) error {
-	fan := min(bits.Len64(uint64(2*src.Bytes()/d.share)), fanBits, 64-level*fanBits)
-	parts := d.area.NewPartitions(d.schema, 1<<fan)
-	defer parts.Close()
-	var hash []uint64
-	var to []uint32
-	for batch, err := range src.Batches() {
-		if err == nil {
-			err = d.ctx.Err()
-		}
-		if err != nil {
-			return err
-		}
-		n := int(batch.NumRows())
-		hash, to = resized(hash, n), resized(to, n)
-		rows.HashKeys(pick(batch, d.key), hash)
-		for i, h := range hash {
-			to[i] = uint32(h << (level * fanBits) >> (64 - fan))
-		}
-		if err := parts.Append(batch, to); err != nil {
-			return err
-		}
-	}
-	for i := range 1 << fan {
-		p := parts.Partition(i)
-		next := d.part
-		if p.Rows() == src.Rows() {
-			next = func(p *spill.Buffer, _ int) error { return d.alone(p) }
-		}
-		err := next(p, level+1)
-		if closed := p.Close(); err == nil {
-			err = closed
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func resized[T any](s []T, n int) []T {
-	if cap(s) < n {
-		return make([]T, n)
-	}
-	return s[:n]
-}
-
-// alone handles a partition that does not split.
-func (d *deduper) alone(src *spill.Buffer) error {
-	if src.Bytes() <= d.share {
-		return d.together(src)
-	}
-	return d.fold(src)
-}
-
 // together looks at all rows at once.
 func (d *deduper) together(src *spill.Buffer) error {
-	batch, err := d.concat(src)
-	if err != nil {
+	batch, err := gather(d.ctx, d.env.Allocator, src)
+	if err != nil || batch == nil {
 		return err
 	}
 	defer batch.Release()
@@ -260,26 +169,6 @@ func (d *deduper) together(src *spill.Buffer) error {
 		}
 	}
 	return d.emit(batch, latest.Keep)
-}
-
-func (d *deduper) concat(src *spill.Buffer) (arrow.RecordBatch, error) {
-	var all []arrow.RecordBatch
-	defer func() {
-		for _, b := range all {
-			b.Release()
-		}
-	}()
-	for batch, err := range src.Batches() {
-		if err == nil {
-			err = d.ctx.Err()
-		}
-		if err != nil {
-			return nil, err
-		}
-		batch.Retain()
-		all = append(all, batch)
-	}
-	return rows.Concat(d.env.Allocator, all)
 }
 
 // emit gives out the kept rows of a batch; after a tie nothing more comes out.
@@ -304,25 +193,28 @@ func (d *deduper) emit(batch arrow.RecordBatch, keep []int32) error {
 	return nil
 }
 
-// fold handles rows of few keys that are too many to look at together: it finds the greatest row of
-// each key batch by batch, then compares every row with it.
-func (d *deduper) fold(src *spill.Buffer) error {
+// alone handles rows of one key that are too many to look at together: it finds the greatest, then
+// compares every row with it.
+func (d *deduper) alone(src *spill.Buffer) error {
 	best, err := d.greatest(src)
 	if err != nil {
 		return err
 	}
 	defer best.Release()
-	if err := d.compareAll(src, best); err != nil {
+	older, identical, tied, err := d.compareAll(src, best)
+	if err != nil {
 		return err
 	}
-	every := make([]int32, best.NumRows())
-	for i := range every {
-		every[i] = int32(i)
+	d.done.Older += older
+	d.done.Identical += identical - 1 // the best row itself is among them
+	if tied {
+		d.ties++
+		d.show(best, 0)
 	}
-	return d.emit(best, every)
+	return d.emit(best, []int32{0})
 }
 
-// greatest is the first greatest row of each key.
+// greatest is the first of the greatest rows.
 func (d *deduper) greatest(src *spill.Buffer) (best arrow.RecordBatch, err error) {
 	defer func() {
 		if err != nil && best != nil {
@@ -349,78 +241,61 @@ func (d *deduper) greatest(src *spill.Buffer) (best arrow.RecordBatch, err error
 	return best, nil
 }
 
-// greater folds a batch into the best rows so far. Rows that tie are not compared, so none is an
-// error yet: a newer one may still come.
+// greater gives the greatest row so far once a batch is looked at. Rows that tie are not compared, so
+// none is an error yet: a newer one may still come.
 func (d *deduper) greater(best, batch arrow.RecordBatch) (arrow.RecordBatch, error) {
-	both := batch
-	if best != nil {
-		var err error
-		if both, err = rows.Concat(d.env.Allocator, []arrow.RecordBatch{best, batch}); err != nil {
-			return nil, err
-		}
-		defer both.Release()
-	}
-	latest, err := rows.LatestByKey(both, d.key, d.order, d.order)
+	among, err := rows.NewOrder(pick(batch, d.order), pick(batch, d.order))
 	if err != nil {
 		return nil, err
 	}
-	return rows.Take(d.env.Allocator, both, latest.Keep)
+	first := 0
+	for i := range int(batch.NumRows()) {
+		if among.Compare(i, first) > 0 {
+			first = i
+		}
+	}
+	if best != nil {
+		against, err := rows.NewOrder(pick(batch, d.order), pick(best, d.order))
+		if err != nil {
+			return nil, err
+		}
+		if against.Compare(first, 0) <= 0 {
+			best.Retain()
+			return best, nil
+		}
+	}
+	return rows.Take(d.env.Allocator, batch, []int32{int32(first)})
 }
 
-// compareAll counts what becomes of each row beside the best of its key.
-func (d *deduper) compareAll(src *spill.Buffer, best arrow.RecordBatch) error {
-	index, err := rows.NewIndex(pick(best, d.key), int(best.NumRows()))
-	if err != nil {
-		return err
-	}
-	tied := make([]bool, best.NumRows())
-	same := make([]int64, best.NumRows())
-	var at []int32
+// compareAll counts what becomes of each row beside the best.
+func (d *deduper) compareAll(src *spill.Buffer, best arrow.RecordBatch) (older, identical int64, tied bool, err error) {
 	for batch, err := range src.Batches() {
 		if err == nil {
 			err = d.ctx.Err()
 		}
 		if err != nil {
-			return err
+			return 0, 0, false, err
 		}
-		at = resized(at, int(batch.NumRows()))
-		if err := index.Probe(pick(batch, d.key), at); err != nil {
-			return err
+		order, err := rows.NewOrder(pick(batch, d.order), pick(best, d.order))
+		if err != nil {
+			return 0, 0, false, err
 		}
-		if err := d.compareBatch(batch, best, at, tied, same); err != nil {
-			return err
+		equal, err := rows.NewEquality(pick(batch, d.compare), pick(best, d.compare))
+		if err != nil {
+			return 0, 0, false, err
 		}
-	}
-	for i, n := range same {
-		d.done.Identical += n - 1 // the best row itself is among them
-		if tied[i] {
-			d.ties++
-			d.show(best, i)
-		}
-	}
-	return nil
-}
-
-func (d *deduper) compareBatch(batch, best arrow.RecordBatch, at []int32, tied []bool, same []int64) error {
-	order, err := rows.NewOrder(pick(batch, d.order), pick(best, d.order))
-	if err != nil {
-		return err
-	}
-	equal, err := rows.NewEquality(pick(batch, d.compare), pick(best, d.compare))
-	if err != nil {
-		return err
-	}
-	for i, b := range at {
-		switch {
-		case order.Compare(i, int(b)) < 0:
-			d.done.Older++
-		case equal.Equal(i, int(b)):
-			same[b]++
-		default:
-			tied[b] = true
+		for i := range int(batch.NumRows()) {
+			switch {
+			case order.Compare(i, 0) < 0:
+				older++
+			case equal.Equal(i, 0):
+				identical++
+			default:
+				tied = true
+			}
 		}
 	}
-	return nil
+	return older, identical, tied, nil
 }
 
 // show remembers the first keys that tie.

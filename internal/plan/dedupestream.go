@@ -22,49 +22,59 @@ func DedupeStream(ctx context.Context, env *Env, schema *delta.Struct, in Input,
 	if err != nil {
 		return nil, nil, err
 	}
-	key, err := columnsNamed(typed, "On", on)
+	key, err := placesNamed(typed, "On", on)
 	if err != nil {
 		return nil, nil, err
 	}
 	if len(key) == 0 {
 		return nil, nil, fmt.Errorf("%w: Dedupe.On is empty: name the key columns", delta.ErrInput)
 	}
-	order, err := columnsNamed(typed, "Newer", newer)
+	order, err := placesNamed(typed, "Newer", newer)
 	if err != nil {
 		return nil, nil, err
 	}
+	lift, columns := newLifter(typed, append(key, order...))
 	area := env.area()
-	k := &keyed{env: env, area: area, conform: conform, key: key, order: order, nulls: nulls}
+	k := &keyed{env: env, area: area, conform: conform, lift: lift, key: columns[:len(key)], order: columns[len(key):], nulls: nulls}
 	d, err := k.take(ctx, in)
 	if err != nil {
 		area.Close()
 		return nil, nil, err
 	}
-	return array.ReaderFromIter(typed, drain(area, d.Buffer)), d, nil
+	return array.ReaderFromIter(typed, drain(area, d.Buffer, typed)), d, nil
 }
 
-func columnsNamed(schema *arrow.Schema, what string, names []string) ([]int, error) {
-	out := make([]int, 0, len(names))
+// placesNamed finds columns, and fields of structs, that can be compared.
+func placesNamed(schema *arrow.Schema, what string, names []string) ([]place, error) {
+	out := make([]place, 0, len(names))
 	for _, n := range names {
-		c := fieldIndex(schema, n)
-		if c < 0 {
+		at, err := locate(schema, n)
+		if err != nil {
 			return nil, fmt.Errorf("%w: %s names %q, which the rows lack; they have %v", delta.ErrInput, what, n, fieldNames(schema))
 		}
-		if err := comparable(what, schema.Field(c)); err != nil {
+		if err := comparable(what, at.field(schema)); err != nil {
 			return nil, err
 		}
-		out = append(out, c)
+		out = append(out, at)
 	}
 	return out, nil
 }
 
-// drain yields a buffer's batches and removes what was spilled when the stream ends.
-func drain(area *spill.Area, b *spill.Buffer) iter.Seq2[arrow.RecordBatch, error] {
+// drain yields the columns of a schema, which come first in a buffer, and removes what was spilled
+// when the stream ends.
+func drain(area *spill.Area, b *spill.Buffer, schema *arrow.Schema) iter.Seq2[arrow.RecordBatch, error] {
 	return func(yield func(arrow.RecordBatch, error) bool) {
 		defer area.Close()
 		defer b.Close()
 		for batch, err := range b.Batches() {
-			if !yield(batch, err) {
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			out := array.NewRecordBatch(schema, batch.Columns()[:schema.NumFields()], batch.NumRows())
+			more := yield(out, nil)
+			out.Release()
+			if !more {
 				return
 			}
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/decimal128"
+	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/idemtable/idem/delta"
 	"github.com/idemtable/idem/delta/expr"
@@ -208,47 +209,93 @@ type Duplicate struct {
 	Count int64
 }
 
-// Find reads the key columns, split by hash so that each part fits the budget.
+// Find reads the key columns, divided by key so that each part fits the budget.
 func (p *Duplicates) Find(ctx context.Context, snap *delta.Snapshot) (*Found, error) {
 	if len(p.On) == 0 {
 		return nil, fmt.Errorf("%w: name the key columns", delta.ErrInput)
 	}
-	if _, err := columnsNamed(snap.ArrowSchema(), "the key", p.On); err != nil {
+	k, err := newTableKeys(snap.ArrowSchema(), p.On)
+	if err != nil {
 		return nil, err
 	}
 	area := p.Env.area()
 	defer area.Close()
-	out := &Found{}
-	var all *spill.Buffer
-	for batch, err := range scan.Rows(ctx, p.Env.table(snap), scan.Request{Columns: p.On, Where: p.Where}) {
+	all := area.NewBuffer(k.schema)
+	for batch, err := range scan.Rows(ctx, p.Env.table(snap), scan.Request{Columns: k.read, Where: p.Where}) {
+		if err == nil {
+			err = k.append(p.Env.Allocator, all, batch)
+		}
 		if err != nil {
 			return nil, err
 		}
-		if all == nil {
-			all = area.NewBuffer(batch.Schema())
-		}
-		if err := all.Append(batch); err != nil {
-			return nil, err
-		}
 	}
-	if all == nil {
-		return out, nil
-	}
-	out.Rows = all.Rows()
-	parts, err := splitByKey(area, all, p.Env.memoryBytes()/3)
+	out := &Found{Rows: all.Rows()}
+	cut := &cutter{ctx: ctx, mem: p.Env.Allocator, area: area, key: k.columns()}
+	err = cut.each(all, p.Env.share(),
+		func(part *spill.Buffer) error { return p.count(ctx, part, out) },
+		func(part *spill.Buffer) error { return p.one(part, out) })
 	if err != nil {
 		return nil, err
-	}
-	for _, part := range parts {
-		if err := p.count(part, out); err != nil {
-			return nil, err
-		}
 	}
 	return out, nil
 }
 
-func (p *Duplicates) count(part *spill.Buffer, out *Found) error {
-	batch, err := gather(p.Env.Allocator, part)
+// tableKeys reads key columns, and fields of structs, of a table.
+type tableKeys struct {
+	read   []string // the columns of the table
+	lift   *lifter
+	pick   []int         // the keys in the lifted batches
+	schema *arrow.Schema // of the keys
+}
+
+func newTableKeys(table *arrow.Schema, on []string) (*tableKeys, error) {
+	places, err := placesNamed(table, "the key", on)
+	if err != nil {
+		return nil, err
+	}
+	k := &tableKeys{}
+	var fields []arrow.Field
+	for i, p := range places {
+		f := table.Field(p[0])
+		at := slices.Index(k.read, f.Name)
+		if at < 0 {
+			at = len(k.read)
+			k.read, fields = append(k.read, f.Name), append(fields, f)
+		}
+		places[i] = append(place{at}, p[1:]...)
+	}
+	k.lift, k.pick = newLifter(arrow.NewSchema(fields, nil), places)
+	fields = nil
+	for _, c := range k.pick {
+		fields = append(fields, k.lift.schema.Field(c))
+	}
+	k.schema = arrow.NewSchema(fields, nil)
+	return k, nil
+}
+
+func (k *tableKeys) columns() []int {
+	out := make([]int, len(k.pick))
+	for i := range out {
+		out[i] = i
+	}
+	return out
+}
+
+// append sets the keys of a batch aside.
+func (k *tableKeys) append(mem memory.Allocator, to *spill.Buffer, batch arrow.RecordBatch) error {
+	lifted, err := k.lift.batch(mem, batch)
+	if err != nil {
+		return err
+	}
+	defer lifted.Release()
+	keys := array.NewRecordBatch(k.schema, pick(lifted, k.pick), lifted.NumRows())
+	defer keys.Release()
+	return to.Append(keys)
+}
+
+// count counts the keys of a part that fits the budget.
+func (p *Duplicates) count(ctx context.Context, part *spill.Buffer, out *Found) error {
+	batch, err := gather(ctx, p.Env.Allocator, part)
 	if err != nil || batch == nil {
 		return err
 	}
@@ -259,14 +306,33 @@ func (p *Duplicates) count(part *spill.Buffer, out *Found) error {
 	}
 	out.Distinct += int64(index.Distinct())
 	out.Extra += batch.NumRows() - int64(index.Distinct())
-	limit := p.Samples
-	if limit == 0 {
-		limit = 10
-	}
-	if batch.NumRows() == int64(index.Distinct()) || len(out.Samples) >= limit {
+	if batch.NumRows() == int64(index.Distinct()) || len(out.Samples) >= p.samples() {
 		return nil
 	}
-	return p.sample(batch, index, limit, out)
+	return p.sample(batch, index, p.samples(), out)
+}
+
+// one counts a part that has one key.
+func (p *Duplicates) one(part *spill.Buffer, out *Found) error {
+	out.Distinct++
+	out.Extra += part.Rows() - 1
+	if len(out.Samples) >= p.samples() {
+		return nil
+	}
+	first, err := part.At(0)
+	if err != nil {
+		return err
+	}
+	defer first.Release()
+	out.Samples = append(out.Samples, Duplicate{Key: describe(first, fieldNames(first.Schema()), 0), Count: part.Rows()})
+	return nil
+}
+
+func (p *Duplicates) samples() int {
+	if p.Samples == 0 {
+		return 10
+	}
+	return p.Samples
 }
 
 func (p *Duplicates) sample(batch arrow.RecordBatch, index *rows.Index, limit int, out *Found) error {

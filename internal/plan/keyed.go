@@ -8,19 +8,21 @@ import (
 	"github.com/idemtable/idem/internal/spill"
 )
 
-// keyed takes rows with keys in, once: conform, normalise, refuse NULL keys, deduplicate.
+// keyed takes rows with keys in, once: conform, normalise, lift, refuse NULL keys, deduplicate.
 type keyed struct {
 	env        *Env
 	area       *spill.Area
 	conform    *Conformer
+	lift       *lifter
 	partitions []string // columns in which '' is NULL
-	key, order []int
-	nulls      bool                          // NULL is allowed in keys
-	look       func(arrow.RecordBatch) error // sees every batch before it is deduplicated, if set
+	key, order []int    // of the lifted rows
+	nulls      bool     // NULL is allowed in keys
+
+	look func(arrow.RecordBatch) error // sees every batch before it is lifted, if set
 }
 
 func (k *keyed) take(ctx context.Context, in Input) (*Deduped, error) {
-	raw := k.area.NewBuffer(k.conform.Schema())
+	raw := k.area.NewBuffer(k.lift.schema)
 	defer raw.Close()
 	first := int64(0)
 	for batch, err := range in.batches(ctx) {
@@ -51,15 +53,20 @@ func (k *keyed) one(raw *spill.Buffer, batch arrow.RecordBatch, first int64) err
 		return err
 	}
 	defer ready.Release()
-	if !k.nulls {
-		if err := CheckKeys(ready, k.key, first); err != nil {
-			return err
-		}
-	}
 	if k.look != nil {
 		if err := k.look(ready); err != nil {
 			return err
 		}
 	}
-	return raw.Append(ready)
+	lifted, err := k.lift.batch(mem, ready)
+	if err != nil {
+		return err
+	}
+	defer lifted.Release()
+	if !k.nulls {
+		if err := CheckKeys(lifted, k.key, first); err != nil {
+			return err
+		}
+	}
+	return raw.Append(lifted)
 }

@@ -4,33 +4,15 @@ import (
 	"context"
 	"fmt"
 	"strconv"
+	"sync"
 
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/idemtable/idem/delta"
-	"github.com/idemtable/idem/delta/expr"
 	"github.com/idemtable/idem/internal/commit"
 	"github.com/idemtable/idem/internal/rows"
 	"github.com/idemtable/idem/internal/spill"
 )
-
-// MergeRequest is what a merge is told.
-type MergeRequest struct {
-	On     []string
-	Newer  []string
-	Update []string // columns an update sets; nil means all that the source has
-	Insert []string // columns an insert sets; nil means all that the source has
-
-	DeleteWhen expr.Expr
-	SoftDelete string
-
-	Unguarded             bool
-	GuardPrefix           bool
-	CompareTies           bool
-	MatchNulls            bool
-	AllowTargetDuplicates bool
-	Evolve                bool
-}
 
 // Merge updates, inserts and deletes by key. The source is read once, deduplicated, and kept.
 type Merge struct {
@@ -48,22 +30,47 @@ type Merge struct {
 	sum     rows.Digest // of the source, before it is deduplicated
 	area    *spill.Area
 	shape   *mergeShape
-	kept    *arrow.Schema // of the source as it is kept
-	refit   *Conformer    // from kept to shape.source, once columns were added to the table
-	sources []*source     // parts of the source, split by key, each small enough to be held
+	kept    *arrow.Schema     // of the source as it is kept
+	refit   *Conformer        // from kept to shape.source, once columns were added to the table
+	sources []*source         // parts of the source, by ranges of keys, each small enough to be held
+	pivots  arrow.RecordBatch // the least key of each part but the first; nil if there is one
+	files   []*touched        // every file that was looked at
 	seen    map[string]*touched
 	inserts *insertSet
+
+	again repeats
+	fixed breaches
+
+	mu       sync.Mutex
+	made     []*delta.Add // every file that was written
+	proposed bool         // some commit may name them
 }
 
-// Close removes what was spilled.
+// Close removes what was spilled, and the files that were written if no commit was proposed.
 func (p *Merge) Close() error {
 	if p.area == nil {
 		return nil
 	}
+	if !p.proposed && len(p.made) > 0 {
+		p.Env.discard(p.made)
+		p.made = nil
+	}
+	if p.pivots != nil {
+		p.pivots.Release()
+		p.pivots = nil
+	}
 	for _, s := range p.sources {
 		s.close()
 	}
+	p.sources = nil
 	return p.area.Close()
+}
+
+// wrote remembers files that were written.
+func (p *Merge) wrote(files []*delta.Add) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.made = append(p.made, files...)
 }
 
 // Plan probes the files that may hold a key of the source and proposes to rewrite those in which a
@@ -85,7 +92,7 @@ func (p *Merge) plan(ctx context.Context, snap *delta.Snapshot) (*Proposal, erro
 	if err := p.probe(ctx, snap, files); err != nil {
 		return nil, err
 	}
-	matched, err := p.tally(files)
+	others, err := p.settle(ctx, files)
 	if err != nil {
 		return nil, err
 	}
@@ -93,7 +100,7 @@ func (p *Merge) plan(ctx context.Context, snap *delta.Snapshot) (*Proposal, erro
 	if err != nil {
 		return nil, err
 	}
-	if err := p.insert(ctx, snap, matched, changed); err != nil {
+	if err := p.insert(ctx, snap, changed, others); err != nil {
 		return nil, err
 	}
 	return p.propose(snap, files, changed)
@@ -159,6 +166,7 @@ func (p *Merge) propose(snap *delta.Snapshot, files []*delta.Add, changed []*tou
 	}
 	c.count(outs)
 	actions = append(actions, adds(outs)...)
+	p.proposed = p.proposed || len(actions) > 0
 	return &Proposal{
 		Operation: "MERGE", Parameters: p.parameters(), Metrics: p.metrics(), Actions: actions,
 		Reads: commit.Reads{Files: keys(files), Touches: p.touches(snap)},
@@ -166,26 +174,33 @@ func (p *Merge) propose(snap *delta.Snapshot, files []*delta.Add, changed []*tou
 }
 
 func (p *Merge) parameters() map[string]any {
-	on := ""
-	for i, k := range p.shape.keyNames() {
-		if i > 0 {
-			on += " AND "
-		}
-		on += "target." + k + " = source." + k
+	return map[string]any{
+		"predicate":                    jsonText([]string{p.shape.keyText()}),
+		"matchedPredicates":            p.shape.matched.text("update"),
+		"notMatchedPredicates":         p.shape.notMatched.text("insert"),
+		"notMatchedBySourcePredicates": p.shape.bySource.text("update"),
 	}
-	m := map[string]any{"predicate": jsonText([]string{on}), "notMatchedPredicates": `[{"actionType":"insert"}]`}
-	if p.Request.DeleteWhen != nil {
-		m["matchedPredicates"] = jsonText([]map[string]string{{"predicate": p.Request.DeleteWhen.String(), "actionType": "delete"}, {"actionType": "update"}})
-	} else {
-		m["matchedPredicates"] = `[{"actionType":"update"}]`
-	}
-	return m
 }
 
 func (p *Merge) metrics() map[string]string {
 	c, n := p.Counts, func(v int64) string { return strconv.FormatInt(v, 10) }
 	return map[string]string{
-		"numSourceRows": n(c.Read), "numTargetRowsInserted": n(c.Inserted), "numTargetRowsUpdated": n(c.Updated),
-		"numTargetRowsDeleted": n(c.Deleted), "numTargetFilesAdded": n(c.FilesAdded), "numTargetFilesRemoved": n(c.FilesRemoved),
+		"numSourceRows": n(c.Read), "numTargetRowsInserted": n(c.Inserted),
+		"numTargetRowsUpdated": n(c.Updated), "numTargetRowsDeleted": n(c.Deleted),
+		"numTargetRowsMatchedUpdated":            n(c.Updated - c.UpdatedBySource),
+		"numTargetRowsMatchedDeleted":            n(c.Deleted - c.DeletedBySource),
+		"numTargetRowsNotMatchedBySourceUpdated": n(c.UpdatedBySource),
+		"numTargetRowsNotMatchedBySourceDeleted": n(c.DeletedBySource),
+		"numTargetFilesAdded":                    n(c.FilesAdded), "numTargetFilesRemoved": n(c.FilesRemoved),
 	}
+}
+
+// allowsEmpty refuses a source without rows where every row of the table would then be one that no
+// source row matches.
+func (p *Merge) allowsEmpty() error {
+	if p.Counts.Read > 0 || p.Request.AllowEmpty || !changeRows(p.Request.BySource) {
+		return nil
+	}
+	return fmt.Errorf("%w: the source has no rows, so that no row of the table is matched and NotMatchedBySource would apply to all of them; "+
+		"set AllowEmpty if that is meant", delta.ErrInput)
 }

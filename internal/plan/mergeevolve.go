@@ -8,32 +8,34 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/idemtable/idem/delta"
+	"github.com/idemtable/idem/delta/expr"
+	"github.com/idemtable/idem/internal/spill"
 )
 
-// brings is the schema of the source without the columns that only order or delete: what a merge
-// that evolves adds to the table. It is nil for one that does not.
+// brings is the schema of the source without the columns that only order or delete, or that clauses
+// only name: what a merge that evolves adds to the table. It is nil for one that does not.
 func (p *Merge) brings(snap *delta.Snapshot) (*arrow.Schema, error) {
 	rows := p.Input.brings(p.Request.Evolve)
 	if rows == nil {
 		return nil, nil
 	}
-	r := &p.Request
-	helpers := columnsNamedBy(r)
+	helpers := p.Request.named()
+	listed, all := p.Request.copied()
 	fields := slices.Clone(rows.Fields())
 	fields = slices.DeleteFunc(fields, func(f arrow.Field) bool {
-		return snap.Schema().Index(f.Name) < 0 && holds(helpers, f.Name) && !holds(r.Update, f.Name) && !holds(r.Insert, f.Name)
+		return snap.Schema().Index(f.Name) < 0 && holds(helpers, f.Name) && !holds(listed, f.Name)
 	})
 	for _, f := range fields {
-		if r.Update != nil && r.Insert != nil && snap.Schema().Index(f.Name) < 0 && !holds(r.Update, f.Name) && !holds(r.Insert, f.Name) {
-			return nil, fmt.Errorf("%w: the table lacks the column %q and neither Merge.Update nor Merge.Insert sets it; list it there, or drop it from the rows",
+		if !all && snap.Schema().Index(f.Name) < 0 && !holds(listed, f.Name) {
+			return nil, fmt.Errorf("%w: the table lacks the column %q and neither what the merge updates nor what it inserts sets it (Update, Insert, Columns of a clause); list it there, or drop it from the rows",
 				delta.ErrInput, f.Name)
 		}
 	}
 	return arrow.NewSchema(fields, nil), nil
 }
 
-// columnsNamedBy are the columns that a request may use without the table having them.
-func columnsNamedBy(r *MergeRequest) []string {
+// named are the columns that a request may use without the table having them.
+func (r *MergeRequest) named() []string {
 	var out []string
 	if r.GuardPrefix {
 		out = append(out, r.Newer...)
@@ -41,7 +43,42 @@ func columnsNamedBy(r *MergeRequest) []string {
 	if r.DeleteWhen != nil {
 		out = append(out, columnsOf(r.DeleteWhen)...)
 	}
+	for _, l := range r.lists() {
+		for _, c := range l.clauses {
+			for _, set := range c.Set {
+				out = append(out, sourceColumns(set.Value)...)
+			}
+			out = append(out, sourceColumns(c.When)...)
+		}
+	}
 	return out
+}
+
+// sourceColumns are the columns that an expression may mean of the source.
+func sourceColumns(e expr.Expr) []string {
+	var out []string
+	for _, path := range expr.Columns(e) {
+		switch {
+		case len(path) > 1 && strings.EqualFold(path[0], sourceSide):
+			out = append(out, path[1])
+		case len(path) == 1 || !strings.EqualFold(path[0], targetSide):
+			out = append(out, path[0])
+		}
+	}
+	return out
+}
+
+// copied are the columns that some update or insert lists; all says that one copies every column.
+func (r *MergeRequest) copied() (listed []string, all bool) {
+	listed = slices.Concat(r.Update, r.Insert)
+	all = r.Matched == nil && r.Update == nil || r.NotMatched == nil && r.Insert == nil
+	for _, l := range r.lists() {
+		for _, c := range l.clauses {
+			listed = append(listed, c.Columns...)
+			all = all || c.Do == MergeSet && c.Columns == nil && len(c.Set) == 0
+		}
+	}
+	return listed, all
 }
 
 // Fits says, without reading a row, whether source and request go with a table.
@@ -79,7 +116,7 @@ func (p *Merge) reshape(snap *delta.Snapshot) error {
 		s.unload()
 	}
 	p.shape, p.Missing, p.base = shape, shape.missing, snap
-	p.seen, p.inserts = map[string]*touched{}, nil
+	p.forget()
 	return nil
 }
 
@@ -90,4 +127,17 @@ func (p *Merge) refitted(batch arrow.RecordBatch) (arrow.RecordBatch, error) {
 	}
 	defer batch.Release()
 	return p.refit.Batch(p.Env.Allocator, batch, 0)
+}
+
+// forget drops what was found in files and written for an older definition of the table.
+func (p *Merge) forget() {
+	p.files, p.seen, p.inserts = nil, map[string]*touched{}, nil
+	for _, s := range p.sources {
+		for _, b := range []*spill.Buffer{s.matches, s.todo} {
+			if b != nil {
+				b.Close()
+			}
+		}
+		s.matches, s.todo = p.area.NewBuffer(matchSchema), nil
+	}
 }

@@ -11,27 +11,23 @@ import (
 	"github.com/idemtable/idem/internal/rows"
 )
 
-// insertSet is the files written for the source rows that match nothing, and for changed rows that
-// left their partition.
+// insertSet is the files written for new rows, and for changed rows that left their partition.
 type insertSet struct {
-	matched [][]bool // what they were written for
-	changed []string
+	changed []string // the files whose moved rows are in it
 	files   []*delta.Add
-	rows    int64
-	skipped int64 // deletes that match nothing
 }
 
-// insert writes the source rows that match nothing, and the changed rows that moved. Files written by an earlier attempt are used
-// again when the same rows are to be inserted.
-func (p *Merge) insert(ctx context.Context, snap *delta.Snapshot, matched [][]bool, changed []*touched) error {
+// insert writes the new rows, and the changed rows that moved. Files written by an earlier attempt
+// are used again when the same rows are to be written.
+func (p *Merge) insert(ctx context.Context, snap *delta.Snapshot, changed []*touched, others bool) error {
 	names := make([]string, len(changed))
 	for i, t := range changed {
 		names[i] = t.add.Key
 	}
-	if p.inserts != nil && slices.EqualFunc(p.inserts.matched, matched, slices.Equal) && slices.Equal(p.inserts.changed, names) {
-		p.Counts.Inserted, p.Counts.Unmatched = p.inserts.rows, p.inserts.skipped
+	if p.inserts != nil && !others && slices.Equal(p.inserts.changed, names) {
 		return nil
 	}
+	p.inserts = nil
 	set, err := NewFileSet(ctx, p.Env, snap)
 	if err != nil {
 		return err
@@ -40,118 +36,94 @@ func (p *Merge) insert(ctx context.Context, snap *delta.Snapshot, matched [][]bo
 	if err != nil {
 		return err
 	}
-	done := &insertSet{matched: matched, changed: names}
-	moved, err := writeMoved(set, changed)
+	done := &insertSet{changed: names}
+	if err = p.fill(ctx, set, check, changed); err == nil {
+		done.files, err = set.Finish()
+	}
 	if err != nil {
 		set.Abort()
 		return err
 	}
-	for part, s := range p.sources {
-		if err := p.insertPart(set, check, s, matched[part], done); err != nil {
-			set.Abort()
+	p.inserts = done
+	p.wrote(done.files)
+	return nil
+}
+
+func (p *Merge) fill(ctx context.Context, set *FileSet, check *Validator, changed []*touched) error {
+	if err := writeMoved(set, changed); err != nil {
+		return err
+	}
+	for _, s := range p.sources {
+		if err := p.insertPart(ctx, set, check, s); err != nil {
 			return err
 		}
 	}
-	if done.files, err = set.Finish(); err != nil {
-		set.Abort()
-		return err
-	}
-	done.rows = set.Rows() - moved
-	p.inserts = done
-	p.Counts.Inserted, p.Counts.Unmatched = done.rows, done.skipped
-	return nil
+	return p.again.verdict()
 }
 
 // writeMoved writes the changed rows that left their partition, of all files together.
-func writeMoved(set *FileSet, changed []*touched) (int64, error) {
-	n := int64(0)
+func writeMoved(set *FileSet, changed []*touched) error {
 	for _, t := range changed {
+		if t.moved == nil {
+			continue
+		}
 		for batch, err := range t.moved.Batches() {
+			if err == nil {
+				err = set.Write(batch)
+			}
 			if err != nil {
-				return 0, err
+				return err
 			}
-			if err := set.Write(batch); err != nil {
-				return 0, err
-			}
-			n += batch.NumRows()
-		}
-	}
-	return n, nil
-}
-
-func (p *Merge) insertPart(set *FileSet, check *Validator, s *source, matched []bool, done *insertSet) error {
-	if !slices.Contains(matched, false) {
-		return nil
-	}
-	if err := p.load(s); err != nil {
-		return err
-	}
-	defer p.unload(s)
-	var index []int32
-	for i, m := range matched {
-		switch {
-		case m:
-		case s.kinds[i] == deletes && p.shape.soft < 0:
-			done.skipped++
-		default:
-			index = append(index, int32(i))
-		}
-	}
-	for piece := range slices.Chunk(index, insertRows) {
-		if err := p.insertPiece(set, check, s, piece); err != nil {
-			return err
 		}
 	}
 	return nil
 }
 
-// insertRows is the number of rows that are put together at once.
-const insertRows = 64 << 10
+func (p *Merge) insertPart(ctx context.Context, set *FileSet, check *Validator, s *source) error {
+	if s.todo.Rows() == 0 {
+		return nil
+	}
+	if err := p.load(ctx, s); err != nil {
+		return err
+	}
+	defer p.unload(s)
+	step := p.pieceOf(s.batch)
+	for batch, err := range s.todo.Batches() {
+		if err != nil {
+			return err
+		}
+		from, which := batch.Column(0).(*array.Int32).Int32Values(), batch.Column(1).(*array.Int32).Int32Values()
+		for lo := 0; lo < len(from); lo += step {
+			hi := min(lo+step, len(from))
+			if err := p.insertPiece(set, check, s, from[lo:hi], which[lo:hi]); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
 
-func (p *Merge) insertPiece(set *FileSet, check *Validator, s *source, index []int32) error {
-	batch, err := p.inserted(s, index)
+// pieceOf is the number of rows like those of a batch that are put together at once.
+func (p *Merge) pieceOf(batch arrow.RecordBatch) int {
+	perRow := max(1, rows.Bytes(batch)/max(1, batch.NumRows()))
+	return int(min(pieceRows, max(1, p.Env.share()/4/perRow)))
+}
+
+func (p *Merge) insertPiece(set *FileSet, check *Validator, s *source, from, which []int32) error {
+	mem := p.Env.Allocator
+	all := &pairs{source: s.batch, from: from}
+	columns, err := p.shape.notMatched.apply(mem, all, which, p.shape.everyColumn, p.keyOf(s.batch, p.shape.key, from))
 	if err != nil {
 		return err
 	}
+	defer release(columns)
+	batch := array.NewRecordBatch(p.shape.table, columns, int64(len(from)))
 	defer batch.Release()
-	if err := check.Check(p.Env.Allocator, batch, 0); err != nil {
+	if err := p.proveInserts(s, from, batch); err != nil {
+		return err
+	}
+	if err := check.Check(mem, batch, 0); err != nil {
 		return err
 	}
 	return set.Write(batch)
-}
-
-// kindsOf gives the kinds of rows.
-func (s *source) kindsOf(index []int32) []rowKind {
-	out := make([]rowKind, len(index))
-	for i, r := range index {
-		out[i] = s.kinds[r]
-	}
-	return out
-}
-
-// inserted gives source rows as rows of the table: what an insert does not set is NULL.
-func (p *Merge) inserted(s *source, index []int32) (arrow.RecordBatch, error) {
-	mem := p.Env.Allocator
-	taken, err := rows.Take(mem, s.batch, index)
-	if err != nil {
-		return nil, err
-	}
-	defer taken.Release()
-	columns := make([]arrow.Array, p.shape.table.NumFields())
-	defer release(columns)
-	for c := range columns {
-		sc := slices.Index(p.shape.toTable, c)
-		switch {
-		case c == p.shape.soft:
-			if columns[c], err = p.marks(s.batch, index, s.kindsOf(index)); err != nil {
-				return nil, err
-			}
-		case sc >= 0 && slices.Contains(p.shape.insert, sc):
-			columns[c] = taken.Column(sc)
-			columns[c].Retain()
-		default:
-			columns[c] = array.MakeArrayOfNull(mem, p.shape.table.Field(c).Type, len(index))
-		}
-	}
-	return array.NewRecordBatch(p.shape.table, columns, int64(len(index))), nil
 }

@@ -2,33 +2,25 @@ package plan
 
 import (
 	"context"
-	"fmt"
 	"slices"
 
 	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
 
 	"github.com/idemtable/idem/delta"
 	"github.com/idemtable/idem/delta/scan"
-	"github.com/idemtable/idem/internal/rows"
 	"github.com/idemtable/idem/internal/spill"
 )
 
-// change is what happens to one row of a file.
-type change struct {
-	row  int64 // in the file
-	from int32 // row of the file's news
-	kind rowKind
-}
-
-// touched is what a merge's source does to one file. Neither changes, so it stays true over
-// attempts.
+// touched is what a merge does to one file. Neither the source nor the file changes, so it stays true
+// over attempts.
 type touched struct {
+	id   int32 // its place in Merge.files
 	add  *delta.Add
 	rows int64
 
-	matched [][]int32     // for each part: source rows with a match, once for each match
-	changes []change      // by part; sorted by row before they are carried out
-	news    *spill.Buffer // the source rows that change a row, in the order of changes
+	updates *spill.Buffer // the rows that change: see Merge.updateSchema; nil is none
+	deletes *spill.Buffer // the rows that go: see rowSchema; nil is none
 	moved   *spill.Buffer // changed rows that left the file's partition
 	counts  Counts        // what the changes are
 
@@ -36,8 +28,32 @@ type touched struct {
 	rewritten bool
 }
 
-// probe looks for the source's keys in files that were not looked at yet. Parts are loaded one at a
-// time; within a part files are read side by side.
+func (t *touched) changes() bool { return t.updates != nil || t.deletes != nil }
+
+var (
+	// matchSchema is a row of a file and the source row that it matches. gone says that the row of the
+	// file is deleted.
+	matchSchema = arrow.NewSchema([]arrow.Field{
+		{Name: "file", Type: arrow.PrimitiveTypes.Int32}, {Name: "from", Type: arrow.PrimitiveTypes.Int32}, {Name: "gone", Type: arrow.FixedWidthTypes.Boolean},
+	}, nil)
+
+	// rowSchema is the number of a row in its file.
+	rowSchema = arrow.NewSchema([]arrow.Field{{Name: "row", Type: arrow.PrimitiveTypes.Int64}}, nil)
+
+	// placeFields say where a row of the table is from.
+	placeFields = []arrow.Field{{Name: "file", Type: arrow.PrimitiveTypes.Int32}, {Name: "row", Type: arrow.PrimitiveTypes.Int64}}
+)
+
+// arrivals are rows of the table on their way to the source rows of their keys: the columns that
+// decide, and where each row is from.
+type arrivals struct {
+	batch arrow.RecordBatch // raised
+	file  []int32
+	row   []int64
+}
+
+// probe looks for the source's keys in files that were not looked at yet. Each file is read once: if
+// the source has one part, rows meet it as they come; else they are first divided as the source is.
 func (p *Merge) probe(ctx context.Context, snap *delta.Snapshot, files []*delta.Add) error {
 	var fresh []*touched
 	for _, f := range files {
@@ -45,26 +61,24 @@ func (p *Merge) probe(ctx context.Context, snap *delta.Snapshot, files []*delta.
 			known.add = f
 			continue
 		}
-		t := &touched{add: f, matched: make([][]int32, len(p.sources)), news: p.area.NewBuffer(p.shape.source)}
+		t := &touched{id: int32(len(p.files)), add: f}
+		p.files = append(p.files, t)
 		fresh = append(fresh, t)
 	}
 	if len(fresh) == 0 {
 		return nil
 	}
-	for part, s := range p.sources {
-		if s.size == 0 {
-			continue
-		}
-		if err := p.load(s); err != nil {
-			return err
-		}
-		err := p.Env.forEach(ctx, len(fresh), func(ctx context.Context, i int) error {
-			return p.probeFile(ctx, snap, fresh[i], part)
-		})
-		p.unload(s)
-		if err != nil {
-			return err
-		}
+	var err error
+	if len(p.sources) == 1 {
+		err = p.probeOne(ctx, snap, fresh)
+	} else {
+		err = p.probeParts(ctx, snap, fresh)
+	}
+	if err == nil {
+		err = p.again.verdict()
+	}
+	if err != nil {
+		return err
 	}
 	for _, t := range fresh {
 		p.seen[t.add.Key] = t
@@ -72,14 +86,77 @@ func (p *Merge) probe(ctx context.Context, snap *delta.Snapshot, files []*delta.
 	return nil
 }
 
-func (p *Merge) probeFile(ctx context.Context, snap *delta.Snapshot, t *touched, part int) error {
-	columns := p.shape.names(p.shape.probeColumns(p.Request.CompareTies))
-	first := int64(0)
-	for batch, err := range scan.File(ctx, p.Env.table(snap), t.add, columns) {
+// probeOne joins files, side by side, with a source that fits the memory.
+func (p *Merge) probeOne(ctx context.Context, snap *delta.Snapshot, fresh []*touched) error {
+	if err := p.load(ctx, p.sources[0]); err != nil {
+		return err
+	}
+	return p.Env.forEach(ctx, len(fresh), func(ctx context.Context, i int) error {
+		return p.read(ctx, snap, fresh[i], func(a *arrivals) error { return p.join(p.sources[0], a) })
+	})
+}
+
+// probeParts divides the rows of files by key, then joins part by part.
+func (p *Merge) probeParts(ctx context.Context, snap *delta.Snapshot, fresh []*touched) error {
+	schema := arrow.NewSchema(append(slices.Clone(p.shape.raise.schema.Fields()), placeFields...), nil)
+	parts := p.area.NewPartitions(schema, len(p.sources))
+	defer parts.Close()
+	route := byPivots(p.pivots)
+	for _, t := range fresh {
+		err := p.read(ctx, snap, t, func(a *arrivals) error {
+			to := make([]uint32, len(a.row))
+			if err := route(pick(a.batch, p.shape.at.key), to); err != nil {
+				return err
+			}
+			placed := a.placed(p, schema)
+			defer placed.Release()
+			return parts.Append(placed, to)
+		})
 		if err != nil {
 			return err
 		}
-		if err := p.probeBatch(t, part, batch, first); err != nil {
+	}
+	for i, s := range p.sources {
+		if err := p.joinPart(ctx, s, parts.Partition(i)); err != nil {
+			return err
+		}
+		if err := parts.Partition(i).Close(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *Merge) joinPart(ctx context.Context, s *source, part *spill.Buffer) error {
+	if part.Rows() == 0 {
+		return nil
+	}
+	if err := p.load(ctx, s); err != nil {
+		return err
+	}
+	defer p.unload(s)
+	for batch, err := range part.Batches() {
+		if err == nil {
+			err = ctx.Err()
+		}
+		if err == nil {
+			err = p.join(s, p.arrived(batch))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// read gives the rows of a file.
+func (p *Merge) read(ctx context.Context, snap *delta.Snapshot, t *touched, f func(*arrivals) error) error {
+	first := int64(0)
+	for batch, err := range scan.File(ctx, p.Env.table(snap), t.add, p.shape.probe) {
+		if err != nil {
+			return err
+		}
+		if err := p.raised(t, batch, first, f); err != nil {
 			return err
 		}
 		first += batch.NumRows()
@@ -88,164 +165,34 @@ func (p *Merge) probeFile(ctx context.Context, snap *delta.Snapshot, t *touched,
 	return nil
 }
 
-func (p *Merge) probeBatch(t *touched, part int, batch arrow.RecordBatch, first int64) error {
-	s := p.sources[part]
-	keys, err := named(batch, p.shape.keyNames())
+func (p *Merge) raised(t *touched, batch arrow.RecordBatch, first int64, f func(*arrivals) error) error {
+	raised, err := p.shape.raise.batch(p.Env.Allocator, batch)
 	if err != nil {
 		return err
 	}
-	found := make([]int32, batch.NumRows())
-	if err := s.index.Probe(keys, found); err != nil {
-		return err
+	defer raised.Release()
+	a := &arrivals{batch: raised, file: make([]int32, raised.NumRows()), row: make([]int64, raised.NumRows())}
+	for i := range a.row {
+		a.file[i], a.row[i] = t.id, first+int64(i)
 	}
-	j, err := p.newJudge(s, batch)
-	if err != nil {
-		return err
-	}
-	var news []int32
-	for i, from := range found {
-		if from < 0 || (!p.Request.MatchNulls && anyNull(keys, i)) {
-			continue
-		}
-		t.matched[part] = append(t.matched[part], from)
-		if j.applies(&t.counts, int(from), i) {
-			t.changes = append(t.changes, change{row: first + int64(i), from: int32(len(t.changes)), kind: s.kinds[from]})
-			news = append(news, from)
-		}
-	}
-	return p.keep(t, s, news)
+	return f(a)
 }
 
-// keep sets the source rows aside that change rows of a file.
-func (p *Merge) keep(t *touched, s *source, news []int32) error {
-	if len(news) == 0 {
-		return nil
-	}
-	batch, err := rows.Take(p.Env.Allocator, s.batch, news)
-	if err != nil {
-		return err
-	}
-	defer batch.Release()
-	return t.news.Append(batch)
+// placed puts where the rows are from beside them. The caller releases it.
+func (a *arrivals) placed(p *Merge, schema *arrow.Schema) arrow.RecordBatch {
+	file, row := int32s(p.Env.Allocator, a.file), int64s(p.Env.Allocator, a.row)
+	defer file.Release()
+	defer row.Release()
+	columns := append(slices.Clone(a.batch.Columns()), file, row)
+	return array.NewRecordBatch(schema, columns, a.batch.NumRows())
 }
 
-func anyNull(columns []arrow.Array, i int) bool {
-	return slices.ContainsFunc(columns, func(c arrow.Array) bool { return c.IsNull(i) })
-}
-
-// judge decides whether a source row changes the target row that it matches.
-type judge struct {
-	shape *mergeShape
-	kinds []rowKind
-	newer *rows.Order    // source against target on the guarding columns
-	same  *rows.Equality // on the columns that an update sets; nil unless compared
-}
-
-func (p *Merge) newJudge(s *source, batch arrow.RecordBatch) (*judge, error) {
-	j := &judge{shape: p.shape, kinds: s.kinds}
-	var err error
-	if len(p.shape.guard) > 0 {
-		target, err := named(batch, p.shape.names(p.shape.guard))
-		if err != nil {
-			return nil, err
-		}
-		if j.newer, err = rows.NewOrder(pick(s.batch, p.shape.guard), target); err != nil {
-			return nil, err
-		}
+// arrived takes apart what placed put together.
+func (p *Merge) arrived(batch arrow.RecordBatch) *arrivals {
+	n := p.shape.raise.schema.NumFields()
+	return &arrivals{
+		batch: batch,
+		file:  batch.Column(n).(*array.Int32).Int32Values(),
+		row:   batch.Column(n + 1).(*array.Int64).Int64Values(),
 	}
-	if p.shape.unguided || p.Request.CompareTies {
-		if j.same, err = p.sameUpdate(s, batch); err != nil {
-			return nil, err
-		}
-	}
-	return j, err
-}
-
-// sameUpdate compares source rows with those of a batch, in what an update sets.
-func (p *Merge) sameUpdate(s *source, batch arrow.RecordBatch) (*rows.Equality, error) {
-	target, err := named(batch, p.shape.names(p.shape.update))
-	if err != nil {
-		return nil, err
-	}
-	left, right := make([]arrow.Array, len(target)), make([]arrow.Array, len(target))
-	defer release(left)
-	defer release(right)
-	for i, c := range p.shape.update {
-		left[i] = p.shape.lacks[c].without(p.Env.Allocator, s.batch.Column(c))
-		right[i] = p.shape.lacks[c].without(p.Env.Allocator, target[i])
-	}
-	return rows.NewEquality(left, right)
-}
-
-// applies counts a matched row and says whether it changes.
-func (j *judge) applies(c *Counts, from, to int) bool {
-	c.Matched++
-	if j.newer == nil {
-		if j.kinds[from] == upserts && j.same.Equal(from, to) {
-			return false
-		}
-		j.count(c, from)
-		return true
-	}
-	switch order := j.newer.Compare(from, to); {
-	case order < 0:
-		c.SkippedOlder++
-		return false
-	case order == 0:
-		c.Ties++
-		if j.same != nil && j.differs(from, to) {
-			c.TiesDiffering++
-		}
-		return false
-	}
-	j.count(c, from)
-	return true
-}
-
-// differs says whether a tie would change the row. A soft delete keeps the last values.
-func (j *judge) differs(from, to int) bool {
-	if j.kinds[from] == deletes {
-		return j.shape.soft < 0
-	}
-	return !j.same.Equal(from, to)
-}
-
-func (j *judge) count(c *Counts, from int) {
-	if j.kinds[from] == deletes && j.shape.soft < 0 {
-		c.Deleted++
-		return
-	}
-	c.Updated++
-}
-
-// tally adds up what the source does to the files, and says which source rows have a match.
-func (p *Merge) tally(files []*delta.Add) ([][]bool, error) {
-	c := Counts{Read: p.Counts.Read, Identical: p.Counts.Identical, Older: p.Counts.Older}
-	matched := make([][]bool, len(p.sources))
-	for part, s := range p.sources {
-		matched[part] = make([]bool, s.size)
-		for _, f := range files {
-			for _, from := range p.seen[f.Key].matched[part] {
-				if matched[part][from] && !p.Request.AllowTargetDuplicates {
-					return nil, p.duplicated(s, int(from))
-				}
-				matched[part][from] = true
-			}
-		}
-	}
-	for _, f := range files {
-		t := p.seen[f.Key].counts
-		c.Matched, c.Updated, c.Deleted = c.Matched+t.Matched, c.Updated+t.Updated, c.Deleted+t.Deleted
-		c.SkippedOlder, c.Ties, c.TiesDiffering = c.SkippedOlder+t.SkippedOlder, c.Ties+t.Ties, c.TiesDiffering+t.TiesDiffering
-	}
-	p.Counts = c
-	return matched, nil
-}
-
-func (p *Merge) duplicated(s *source, row int) error {
-	if err := p.load(s); err != nil {
-		return err
-	}
-	return fmt.Errorf("%w: the table has more than one row with the key %s; nothing was changed: find them with Table.Duplicates and repair them, "+
-		"or set AllowTargetDuplicates to update them all", delta.ErrInput, describe(s.batch, p.shape.keyNames(), row))
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"sort"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -12,24 +13,35 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/scalar"
 
 	"github.com/idemtable/idem/delta"
+	"github.com/idemtable/idem/internal/pred"
 	"github.com/idemtable/idem/internal/rows"
 )
 
-// keyRange holds the sorted values of one key column of one part of the source, so that a file
-// whose bounds no value falls into need not be read.
+// keyRange holds the values of one key column of one part of the source as ranges, in order, so that
+// a file whose bounds no range meets need not be read. Few values are a range each; of many the
+// ranges have as many values each, and what lies between two of them is in no file for us.
 type keyRange struct {
-	column  string
+	at      place // of the table
+	path    []string
 	typ     delta.Type
 	part    bool        // a partition column
-	values  arrow.Array // in the order of rank
-	rank    []int32     // row numbers by value
+	lo, hi  arrow.Array // of each range, ascending
 	hasNull bool
 	hasNaN  bool
 }
 
-// candidates are the files that may hold a key of the source.
+// mostRanges is how many ranges the parts of a source have together for each key column.
+const mostRanges = 64 << 10
+
+func (r *keyRange) release() {
+	r.lo.Release()
+	r.hi.Release()
+}
+
+// candidates are the files that may hold a key of the source, or a row that changes because the
+// source lacks its key.
 func (p *Merge) candidates(ctx context.Context, snap *delta.Snapshot) ([]*delta.Add, error) {
-	if err := p.rank(snap); err != nil {
+	if err := p.rank(ctx, snap); err != nil {
 		return nil, err
 	}
 	var all []*delta.Add
@@ -42,64 +54,104 @@ func (p *Merge) candidates(ctx context.Context, snap *delta.Snapshot) ([]*delta.
 	}
 	var out []*delta.Add
 	for i, f := range all {
-		if p.mayHold(snap, f, texts[i]) {
+		if p.concerns(snap, f, texts[i]) {
 			out = append(out, f)
 		}
 	}
 	return out, nil
 }
 
-// touches says whether a file that another writer adds may hold a key of the source.
+// touches says whether a file that another writer adds would have been looked at.
 func (p *Merge) touches(snap *delta.Snapshot) func(*delta.Add) bool {
-	return func(f *delta.Add) bool { return p.mayHold(snap, f, f.Stats) }
+	return func(f *delta.Add) bool { return p.concerns(snap, f, f.Stats) }
 }
 
-// rank sorts the key columns of every part, once.
-func (p *Merge) rank(snap *delta.Snapshot) error {
+func (p *Merge) concerns(snap *delta.Snapshot, f *delta.Add, stats string) bool {
+	return p.mayHold(snap, f, stats) || p.mayChangeUnmatched(snap, f, stats)
+}
+
+// mayChangeUnmatched says whether a clause for rows that no source row matches may change one of a
+// file.
+func (p *Merge) mayChangeUnmatched(snap *delta.Snapshot, f *delta.Add, stats string) bool {
+	if len(p.shape.outside) == 0 {
+		return false
+	}
+	facts, err := pred.FileFacts(snap, f, stats)
+	if err != nil {
+		return true // read it, and fail there
+	}
+	for _, where := range p.shape.outside {
+		if where == nil || where.Prove(facts) != pred.Outside {
+			return true
+		}
+	}
+	return false
+}
+
+// rank makes the ranges of the key columns of every part, once.
+func (p *Merge) rank(ctx context.Context, snap *delta.Snapshot) error {
 	for _, s := range p.sources {
 		if s.ranges != nil {
 			continue
 		}
-		if err := p.load(s); err != nil {
+		if err := p.load(ctx, s); err != nil {
 			return err
 		}
-		partition := map[string]bool{}
-		for _, c := range snap.PartitionColumns() {
-			partition[c] = true
-		}
-		for _, c := range p.shape.key {
-			field := p.shape.source.Field(c)
-			typ := snap.Schema().Fields[snap.Schema().Index(field.Name)].Type
-			r, err := newKeyRange(field.Name, typ, s.batch.Column(c))
+		for i, c := range p.shape.key {
+			r, err := newKeyRange(p.Env.Allocator, s.batch, c, max(1, mostRanges/len(p.sources)))
 			if err != nil {
 				return err
 			}
-			r.part = partition[field.Name]
+			r.place(snap, p.shape.keyPlaces[i])
 			s.ranges = append(s.ranges, r)
 		}
-		s.size = s.batch.NumRows()
 		p.unload(s)
 	}
 	return nil
 }
 
-func newKeyRange(name string, typ delta.Type, values arrow.Array) (*keyRange, error) {
+// place finds the column in the log.
+func (r *keyRange) place(snap *delta.Snapshot, at place) {
+	r.at = at
+	r.path = at.path(snap.ArrowSchema())
+	f := snap.Schema().Fields[at[0]]
+	for _, i := range at[1:] {
+		f = f.Type.(*delta.Struct).Fields[i]
+	}
+	r.typ = f.Type
+	r.part = len(at) == 1 && slices.Contains(snap.PartitionColumns(), f.Name)
+}
+
+func newKeyRange(mem memory.Allocator, batch arrow.RecordBatch, c, most int) (*keyRange, error) {
+	field, values := batch.Schema().Field(c), batch.Column(c)
 	order, err := rows.NewOrder([]arrow.Array{values}, []arrow.Array{values})
 	if err != nil {
-		return nil, fmt.Errorf("key column %s: %w", name, err)
+		return nil, fmt.Errorf("key column %s: %w", field.Name, err)
 	}
-	r := &keyRange{column: name, typ: typ, values: values, rank: make([]int32, 0, values.Len())}
-	values.Retain()
+	r := &keyRange{}
+	rank := make([]int32, 0, values.Len())
 	for i := range values.Len() {
 		if values.IsNull(i) {
 			r.hasNull = true
 			continue
 		}
-		r.rank = append(r.rank, int32(i))
+		rank = append(rank, int32(i))
 	}
-	sort.Slice(r.rank, func(i, j int) bool { return order.Compare(int(r.rank[i]), int(r.rank[j])) < 0 })
-	if n := len(r.rank); n > 0 {
-		r.hasNaN = isNaN(values, int(r.rank[n-1]))
+	slices.SortFunc(rank, func(i, j int32) int { return order.Compare(int(i), int(j)) })
+	if n := len(rank); n > 0 {
+		r.hasNaN = isNaN(values, int(rank[n-1]))
+	}
+	var lo, hi []int32
+	step := max(1, (len(rank)+most-1)/most)
+	for i := 0; i < len(rank); i += step {
+		lo, hi = append(lo, rank[i]), append(hi, rank[min(i+step, len(rank))-1])
+	}
+	if r.lo, err = takeColumn(mem, field, values, lo); err != nil {
+		return nil, err
+	}
+	if r.hi, err = takeColumn(mem, field, values, hi); err != nil {
+		r.lo.Release()
+		return nil, err
 	}
 	return r, nil
 }
@@ -122,7 +174,7 @@ func (p *Merge) mayHold(snap *delta.Snapshot, f *delta.Add, stats string) bool {
 		st = parsed
 	}
 	for _, s := range p.sources {
-		if s.size == 0 {
+		if s.size() == 0 {
 			continue
 		}
 		within := true
@@ -143,9 +195,9 @@ func (r *keyRange) mayHold(snap *delta.Snapshot, f *delta.Add, st *delta.Stats) 
 	if st == nil {
 		return true
 	}
-	lo, hi, nulls := st.Column([]string{r.column}, r.typ)
-	if r.hasNaN || (r.hasNull && nulls != 0) {
-		return true
+	lo, hi, nulls := st.Column(r.path, r.typ)
+	if r.hasNaN || (r.hasNull && (nulls != 0 || len(r.path) > 1)) {
+		return true // of a field, writers may not count the rows in which the struct is NULL
 	}
 	if st.NumRecords != nil && nulls == *st.NumRecords {
 		return false // every key of the file is NULL, and no NULL is looked for
@@ -157,7 +209,7 @@ func (r *keyRange) mayHold(snap *delta.Snapshot, f *delta.Add, st *delta.Stats) 
 }
 
 func (r *keyRange) inPartition(snap *delta.Snapshot, f *delta.Add) bool {
-	text, err := snap.PartitionValue(f, r.column)
+	text, err := snap.PartitionValue(f, r.path[0])
 	if err != nil {
 		return true // read it, and fail there
 	}
@@ -171,27 +223,27 @@ func (r *keyRange) inPartition(snap *delta.Snapshot, f *delta.Add) bool {
 	return r.between(v, v)
 }
 
-// between says whether a value lies in [lo, hi].
+// between says whether a range meets [lo, hi].
 func (r *keyRange) between(lo, hi scalar.Scalar) bool {
-	above, err := r.compare(lo)
+	last, err := compareWith(r.hi, lo)
 	if err != nil {
 		return true
 	}
-	below, err := r.compare(hi)
+	first, err := compareWith(r.lo, hi)
 	if err != nil {
 		return true
 	}
-	i := sort.Search(len(r.rank), func(i int) bool { return above(int(r.rank[i])) >= 0 })
-	return i < len(r.rank) && below(int(r.rank[i])) <= 0
+	i := sort.Search(r.hi.Len(), func(i int) bool { return last(i) >= 0 })
+	return i < r.lo.Len() && first(i) <= 0
 }
 
-// compare gives how a row's value compares with v.
-func (r *keyRange) compare(v scalar.Scalar) (func(row int) int, error) {
+// compareWith gives how a value of an array compares with v.
+func compareWith(values arrow.Array, v scalar.Scalar) (func(row int) int, error) {
 	one, err := scalar.MakeArrayFromScalar(v, 1, memory.DefaultAllocator)
 	if err != nil {
 		return nil, err
 	}
-	order, err := rows.NewOrder([]arrow.Array{r.values}, []arrow.Array{one})
+	order, err := rows.NewOrder([]arrow.Array{values}, []arrow.Array{one})
 	if err != nil {
 		return nil, err
 	}

@@ -2,8 +2,6 @@ package plan
 
 import (
 	"context"
-	"fmt"
-	"slices"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -14,29 +12,24 @@ import (
 	"github.com/idemtable/idem/internal/spill"
 )
 
-// source is a part of a merge's source: every row of a key is in the same part.
+// source is a part of a merge's source: the rows of a range of keys, few enough to be held.
 type source struct {
 	buffer *spill.Buffer
 	batch  arrow.RecordBatch // in memory while the part is used
 	index  *rows.Index
-	kinds  []rowKind // what each row is for
 
-	ranges []*keyRange // of each key column
-	size   int64       // rows
+	ranges  []*keyRange   // of each key column
+	matches *spill.Buffer // what was found in files, one row a match: see matchSchema
+	todo    *spill.Buffer // the rows to insert, by the last attempt: see todoSchema
 }
 
-// rowKind is what a source row asks for.
-type rowKind uint8
-
-const (
-	upserts rowKind = iota
-	deletes
-)
+// size is the number of rows.
+func (s *source) size() int64 { return s.buffer.Rows() }
 
 func (s *source) close() {
 	s.unload()
 	for _, r := range s.ranges {
-		r.values.Release()
+		r.release()
 	}
 	s.buffer.Close()
 }
@@ -44,43 +37,30 @@ func (s *source) close() {
 func (s *source) unload() {
 	if s.batch != nil {
 		s.batch.Release()
-		s.batch, s.index, s.kinds = nil, nil, nil
+		s.batch, s.index = nil, nil
 	}
 }
 
 // load brings a part into memory and indexes its keys.
-func (p *Merge) load(s *source) error {
+func (p *Merge) load(ctx context.Context, s *source) error {
 	if s.batch != nil {
 		return nil
 	}
-	batch, err := gather(p.Env.Allocator, s.buffer)
+	batch, err := gather(ctx, p.Env.Allocator, s.buffer)
 	if err != nil {
 		return err
 	}
 	if batch == nil {
 		batch = emptyBatch(p.Env.Allocator, p.kept)
 	}
-	if s.batch, err = p.refitted(batch); err != nil {
+	if batch, err = p.refitted(batch); err != nil {
 		return err
 	}
-	batch = s.batch
 	if s.index, err = rows.NewIndex(pick(batch, p.shape.key), int(batch.NumRows())); err != nil {
+		batch.Release()
 		return err
 	}
-	s.kinds = make([]rowKind, batch.NumRows())
-	if p.shape.deletes == nil {
-		return nil
-	}
-	mask, err := p.shape.deletes.Eval(p.Env.Allocator, batch)
-	if err != nil {
-		return err
-	}
-	defer mask.Release()
-	for i := range s.kinds {
-		if isTrue(mask, i) {
-			s.kinds[i] = deletes
-		}
-	}
+	s.batch = batch
 	return nil
 }
 
@@ -94,7 +74,7 @@ func (p *Merge) unload(s *source) {
 // take reads the source once, deduplicates it and splits it by key.
 func (p *Merge) take(ctx context.Context, snap *delta.Snapshot) error {
 	k := &keyed{
-		env: p.Env, area: p.area, conform: p.shape.conform, partitions: snap.PartitionColumns(),
+		env: p.Env, area: p.area, conform: p.shape.conform, lift: p.shape.lift, partitions: snap.PartitionColumns(),
 		key: p.shape.key, order: p.shape.newer, nulls: p.Request.MatchNulls,
 	}
 	if p.KeepSum {
@@ -105,7 +85,11 @@ func (p *Merge) take(ctx context.Context, snap *delta.Snapshot) error {
 		return err
 	}
 	p.Counts.Read, p.Counts.Identical, p.Counts.Older = d.Read, d.Identical, d.Older
-	return p.split(d.Buffer)
+	if err := p.allowsEmpty(); err != nil {
+		d.Buffer.Close()
+		return err
+	}
+	return p.split(ctx, d.Buffer)
 }
 
 func (p *Merge) addSum(batch arrow.RecordBatch) error {
@@ -114,40 +98,28 @@ func (p *Merge) addSum(batch arrow.RecordBatch) error {
 	return err
 }
 
-// split cuts the source into parts that fit a third of the budget each.
-func (p *Merge) split(b *spill.Buffer) error {
-	parts, err := splitByKey(p.area, b, p.Env.memoryBytes()/3, p.shape.key...)
+// split cuts the source into parts that fit a share of the budget each.
+func (p *Merge) split(ctx context.Context, b *spill.Buffer) error {
+	cut := &cutter{ctx: ctx, mem: p.Env.Allocator, area: p.area, key: p.shape.key}
+	parts, least, err := cut.split(b, p.Env.share())
+	defer func() {
+		for _, l := range least {
+			l.Release()
+		}
+	}()
 	if err != nil {
 		return err
 	}
 	for _, part := range parts {
-		p.sources = append(p.sources, &source{buffer: part})
+		p.sources = append(p.sources, &source{buffer: part, matches: p.area.NewBuffer(matchSchema)})
 	}
-	return nil
+	if len(least) > 0 {
+		p.pivots, err = rows.Concat(p.Env.Allocator, least)
+	}
+	return err
 }
 
-// pick gives columns of a batch.
-func pick(batch arrow.RecordBatch, columns []int) []arrow.Array {
-	out := make([]arrow.Array, len(columns))
-	for i, c := range columns {
-		out[i] = batch.Column(c)
-	}
-	return out
-}
-
-// named gives columns of a batch by name.
-func named(batch arrow.RecordBatch, names []string) ([]arrow.Array, error) {
-	out := make([]arrow.Array, len(names))
-	for i, n := range names {
-		c := slices.IndexFunc(batch.Schema().Fields(), func(f arrow.Field) bool { return f.Name == n })
-		if c < 0 {
-			return nil, fmt.Errorf("column %q is not in the batch", n)
-		}
-		out[i] = batch.Column(c)
-	}
-	return out, nil
-}
-
+// emptyBatch is a batch without rows.
 func emptyBatch(mem memory.Allocator, schema *arrow.Schema) arrow.RecordBatch {
 	b := array.NewRecordBuilder(mem, schema)
 	defer b.Release()

@@ -1,13 +1,11 @@
 package plan
 
 import (
-	"cmp"
 	"context"
-	"slices"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
-	"github.com/apache/arrow-go/v18/arrow/memory"
+	"golang.org/x/sync/semaphore"
 
 	"github.com/idemtable/idem/delta"
 	"github.com/idemtable/idem/delta/scan"
@@ -19,62 +17,94 @@ import (
 func (p *Merge) rewrite(ctx context.Context, snap *delta.Snapshot, files []*delta.Add) ([]*touched, error) {
 	var changed, fresh []*touched
 	for _, f := range files {
-		if t := p.seen[f.Key]; len(t.changes) > 0 {
+		if t := p.seen[f.Key]; t.changes() {
 			changed = append(changed, t)
 			if !t.rewritten {
 				fresh = append(fresh, t)
 			}
 		}
 	}
-	if len(fresh) == 0 {
-		return changed, nil
+	if len(changed) > 0 {
+		if err := mutable(snap, "Merge"); err != nil {
+			return nil, err
+		}
 	}
-	if err := mutable(snap, "Merge"); err != nil {
-		return nil, err
+	// A file that is written may hold a quarter of the budget: large ones are written two at a time.
+	for _, s := range p.sources {
+		s.unload()
 	}
-	return changed, p.Env.forEach(ctx, len(fresh), func(ctx context.Context, i int) error {
+	room := semaphore.NewWeighted(2 * p.Env.share())
+	err := p.Env.forEach(ctx, len(fresh), func(ctx context.Context, i int) error {
+		need := min(p.Env.share(), expansion*fresh[i].add.Size)
+		if err := room.Acquire(ctx, need); err != nil {
+			return err
+		}
+		defer room.Release(need)
 		return p.rewriteFile(ctx, snap, fresh[i])
 	})
+	if err == nil {
+		err = p.fixed.verdict()
+	}
+	return changed, err
 }
 
-// rewriteFile writes the rows of a file after their changes.
+// expansion is how much larger than its file the rows of a file are taken to be.
+const expansion = 8
+
+// rewriteFile writes the rows of a file after their changes. One whose rows all go is not read.
 func (p *Merge) rewriteFile(ctx context.Context, snap *delta.Snapshot, t *touched) error {
+	if t.deletes != nil && t.deletes.Rows() == t.rows {
+		t.rewritten = true
+		return t.deletes.Close()
+	}
 	set, err := NewFileSet(ctx, p.Env, snap)
 	if err != nil {
 		return err
 	}
+	if err = p.refill(ctx, snap, t, set); err == nil {
+		t.out, err = set.Finish()
+	}
+	if err != nil {
+		set.Abort()
+		return err
+	}
+	p.wrote(t.out)
+	t.rewritten = true
+	for _, b := range []*spill.Buffer{t.updates, t.deletes} {
+		if b != nil {
+			if err := b.Close(); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (p *Merge) refill(ctx context.Context, snap *delta.Snapshot, t *touched, set *FileSet) error {
 	check, err := NewValidator(snap)
 	if err != nil {
 		return err
 	}
-	news, err := gather(p.Env.Allocator, t.news)
+	todo, err := p.edits(ctx, t, p.Env.share()/4)
 	if err != nil {
 		return err
 	}
-	defer news.Release()
-	slices.SortFunc(t.changes, func(a, b change) int { return cmp.Compare(a.row, b.row) })
-	t.moved = p.area.NewBuffer(p.shape.table)
-	w := &rewriter{merge: p, set: set, check: check, news: news, todo: t.changes, moved: t.moved}
+	defer todo.close()
+	w := &rewriter{merge: p, set: set, check: check, file: t}
 	for _, c := range snap.PartitionColumns() {
-		w.partition = append(w.partition, fieldIndex(p.shape.table, c))
+		w.partition = append(w.partition, fieldNamed(p.shape.table.Fields(), c))
 	}
 	first := int64(0)
 	for batch, err := range scan.File(ctx, p.Env.table(snap), t.add, nil) {
 		if err == nil {
-			err = w.write(batch, first)
+			err = w.batch(batch, first, todo)
 		}
 		if err != nil {
-			set.Abort()
 			return err
 		}
 		first += batch.NumRows()
 	}
-	if t.out, err = set.Finish(); err != nil {
-		set.Abort()
-		return err
-	}
-	t.rewritten = true
-	return t.news.Close()
+	return nil
 }
 
 // rewriter writes one file's rows after their changes.
@@ -82,26 +112,55 @@ type rewriter struct {
 	merge *Merge
 	set   *FileSet
 	check *Validator
-	news  arrow.RecordBatch // the source rows that change a row
-	todo  []change          // by row; shrinks as rows pass
+	file  *touched
 
-	partition []int         // partition columns
-	moved     *spill.Buffer // takes the rows that left the partition
+	partition []int // partition columns
 }
 
-func (w *rewriter) write(batch arrow.RecordBatch, first int64) error {
-	end := first + batch.NumRows()
-	n := 0
-	for n < len(w.todo) && w.todo[n].row < end {
-		n++
+func (w *rewriter) batch(batch arrow.RecordBatch, first int64, todo *edits) error {
+	for at, end := first, first+batch.NumRows(); at < end; {
+		e, to, err := todo.next(at, end)
+		if err != nil {
+			return err
+		}
+		piece := batch.NewSlice(at-first, to-first)
+		err = w.piece(piece, at, &e)
+		piece.Release()
+		if err != nil {
+			return err
+		}
+		at = to
 	}
-	now := w.todo[:n]
-	w.todo = w.todo[n:]
-	if err := w.keep(batch, first, now); err != nil {
+	return nil
+}
+
+func (w *rewriter) piece(batch arrow.RecordBatch, first int64, e *edit) error {
+	if len(e.updated)+len(e.deleted) == 0 {
+		return w.set.Write(batch)
+	}
+	if err := w.taken(batch, e.kept(first, batch.NumRows()), w.set.Write); err != nil {
 		return err
 	}
-	updated, err := w.merge.updated(w.news, batch, first, now)
-	if err != nil || updated == nil {
+	step := w.merge.pieceOf(batch)
+	for lo := 0; lo < len(e.updated); lo += step {
+		hi := min(lo+step, len(e.updated))
+		some := &edit{updated: e.updated[lo:hi], clause: e.clause[lo:hi], from: e.from[lo:hi], source: e.source}
+		if err := w.update(batch, first, some); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// update writes the changed rows of a batch. Key columns keep the table's own bytes; a column that
+// the clause does not set keeps its value.
+func (w *rewriter) update(batch arrow.RecordBatch, first int64, e *edit) error {
+	to := make([]int32, len(e.updated))
+	for i, row := range e.updated {
+		to[i] = int32(row - first)
+	}
+	updated, err := w.merge.updated(batch, to, e)
+	if err != nil {
 		return err
 	}
 	defer updated.Release()
@@ -109,6 +168,46 @@ func (w *rewriter) write(batch arrow.RecordBatch, first int64) error {
 		return err
 	}
 	return w.put(updated, batch)
+}
+
+// updated gives rows after the clauses that change them: those of Matched, or those for rows that no
+// source row matches.
+func (p *Merge) updated(batch arrow.RecordBatch, to []int32, e *edit) (arrow.RecordBatch, error) {
+	mem := p.Env.Allocator
+	base := int32(len(p.shape.matched.list))
+	var parts []arrow.RecordBatch
+	defer func() {
+		for _, b := range parts {
+			b.Release()
+		}
+	}()
+	for i, l := range []*clauses{p.shape.matched, p.shape.bySource} {
+		all, which := &pairs{target: batch}, []int32(nil)
+		if i == 0 {
+			all.source = e.source
+		}
+		for k, c := range e.clause {
+			if (c >= base) != (i == 1) {
+				continue
+			}
+			all.from, all.to, which = append(all.from, e.from[k]), append(all.to, to[k]), append(which, c-base*int32(i))
+		}
+		if len(which) == 0 {
+			continue
+		}
+		key := func(k int32) string { return p.keyOfRow(batch, int(all.to[k])) }
+		columns, err := l.apply(mem, all, which, p.shape.everyColumn, key)
+		if err != nil {
+			return nil, err
+		}
+		part := array.NewRecordBatch(batch.Schema(), columns, int64(len(which)))
+		release(columns)
+		parts = append(parts, part)
+		if err := p.keeps(batch, all.to, part); err != nil {
+			return nil, err
+		}
+	}
+	return rows.Concat(mem, parts)
 }
 
 // put writes rows that stayed in the file's partition and sets the others aside: those of all files
@@ -130,7 +229,10 @@ func (w *rewriter) put(updated, batch arrow.RecordBatch) error {
 	if len(move) == 0 {
 		return w.set.Write(updated)
 	}
-	if err := w.taken(updated, move, w.moved.Append); err != nil {
+	if w.file.moved == nil {
+		w.file.moved = w.merge.area.NewBuffer(w.merge.shape.table)
+	}
+	if err := w.taken(updated, move, w.file.moved.Append); err != nil {
 		return err
 	}
 	return w.taken(updated, stay, w.set.Write)
@@ -146,154 +248,4 @@ func (w *rewriter) taken(batch arrow.RecordBatch, index []int32, to func(arrow.R
 	}
 	defer part.Release()
 	return to(part)
-}
-
-// keep writes the rows that nothing changes, as they are.
-func (w *rewriter) keep(batch arrow.RecordBatch, first int64, changed []change) error {
-	if len(changed) == 0 {
-		return w.set.Write(batch)
-	}
-	n := batch.NumRows()
-	index := make([]int32, 0, n)
-	for i := range n {
-		if len(changed) > 0 && changed[0].row == first+i {
-			changed = changed[1:]
-			continue
-		}
-		index = append(index, int32(i))
-	}
-	return w.taken(batch, index, w.set.Write)
-}
-
-// updated gives the rows of a batch after their updates, nil if there is none. Key columns keep the
-// target's own bytes; a column that the source row does not set keeps its value.
-func (p *Merge) updated(news, batch arrow.RecordBatch, first int64, list []change) (arrow.RecordBatch, error) {
-	var to, from []int32
-	var kinds []rowKind
-	for _, c := range list {
-		if c.kind == deletes && p.shape.soft < 0 {
-			continue
-		}
-		to = append(to, int32(c.row-first))
-		from = append(from, c.from)
-		kinds = append(kinds, c.kind)
-	}
-	if len(to) == 0 {
-		return nil, nil
-	}
-	columns := make([]arrow.Array, batch.NumCols())
-	defer release(columns)
-	for c := range columns {
-		var err error
-		if columns[c], err = p.updatedColumn(news, batch, c, to, from, kinds); err != nil {
-			return nil, err
-		}
-	}
-	return array.NewRecordBatch(batch.Schema(), columns, int64(len(to))), nil
-}
-
-func (p *Merge) updatedColumn(news, batch arrow.RecordBatch, c int, to, from []int32, kinds []rowKind) (arrow.Array, error) {
-	mem := p.Env.Allocator
-	if c == p.shape.soft {
-		return p.marks(news, from, kinds)
-	}
-	sc := slices.Index(p.shape.toTable, c)
-	if sc < 0 || !slices.Contains(p.shape.update, sc) {
-		return takeColumn(mem, batch, c, to)
-	}
-	which := make([]int32, len(to))
-	index := make([]int32, len(to))
-	for i := range to {
-		if kinds[i] == deletes && !slices.Contains(p.shape.guard, sc) {
-			index[i] = to[i] // a soft delete keeps the last values
-			continue
-		}
-		which[i], index[i] = 1, from[i]
-	}
-	given := news.Column(sc)
-	if p.shape.lacks[sc] != nil {
-		laid, err := p.laidOver(news, batch, c, to, from)
-		if err != nil {
-			return nil, err
-		}
-		defer laid.Release()
-		given = laid
-		for i, w := range which {
-			if w == 1 {
-				index[i] = int32(i)
-			}
-		}
-	}
-	schema := arrow.NewSchema([]arrow.Field{batch.Schema().Field(c)}, nil)
-	target := array.NewRecordBatch(schema, []arrow.Array{batch.Column(c)}, batch.NumRows())
-	defer target.Release()
-	source := array.NewRecordBatch(schema, []arrow.Array{given}, int64(given.Len()))
-	defer source.Release()
-	return onlyColumn(rows.TakeFrom(mem, []arrow.RecordBatch{target, source}, which, index))
-}
-
-// laidOver gives a column of the source rows, with the fields that the source lacks from the rows that
-// they update.
-func (p *Merge) laidOver(news, batch arrow.RecordBatch, c int, to, from []int32) (arrow.Array, error) {
-	sc := slices.Index(p.shape.toTable, c)
-	old, err := takeColumn(p.Env.Allocator, batch, c, to)
-	if err != nil {
-		return nil, err
-	}
-	defer old.Release()
-	given, err := takeColumn(p.Env.Allocator, news, sc, from)
-	if err != nil {
-		return nil, err
-	}
-	defer given.Release()
-	return p.shape.lacks[sc].over(p.Env.Allocator, given, old), nil
-}
-
-// takeColumn gives rows of one column.
-func takeColumn(mem memory.Allocator, batch arrow.RecordBatch, c int, index []int32) (arrow.Array, error) {
-	schema := arrow.NewSchema([]arrow.Field{batch.Schema().Field(c)}, nil)
-	one := array.NewRecordBatch(schema, []arrow.Array{batch.Column(c)}, batch.NumRows())
-	defer one.Release()
-	return onlyColumn(rows.Take(mem, one, index))
-}
-
-// onlyColumn gives the one column of a batch, and lets go of the batch.
-func onlyColumn(batch arrow.RecordBatch, err error) (arrow.Array, error) {
-	if err != nil {
-		return nil, err
-	}
-	defer batch.Release()
-	column := batch.Column(0)
-	column.Retain()
-	return column, nil
-}
-
-// marks fills the column that marks deleted rows: true, or the first Newer value, for a row that
-// deletes; false, or NULL, for a row that upserts.
-func (p *Merge) marks(news arrow.RecordBatch, from []int32, kinds []rowKind) (arrow.Array, error) {
-	mem := p.Env.Allocator
-	if p.shape.table.Field(p.shape.soft).Type.ID() == arrow.BOOL {
-		b := array.NewBooleanBuilder(mem)
-		defer b.Release()
-		for _, k := range kinds {
-			b.Append(k == deletes)
-		}
-		return b.NewBooleanArray(), nil
-	}
-	index := make([]int32, len(from))
-	for i, f := range from {
-		index[i] = -1
-		if kinds[i] == deletes {
-			index[i] = f
-		}
-	}
-	return takeColumn(mem, news, p.shape.newer[0], index)
-}
-
-func release(columns []arrow.Array) {
-	for _, c := range columns {
-		if c != nil {
-			c.Release()
-		}
-	}
 }

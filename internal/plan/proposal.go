@@ -29,21 +29,23 @@ type Proposal struct {
 
 // Counts is what a call did to rows.
 type Counts struct {
-	Read           int64 // rows of the input
-	Identical      int64 // source rows dropped because an equal row is kept
-	Older          int64 // source rows dropped because a newer source row has their key
-	Inserted       int64
-	Updated        int64
-	Deleted        int64
-	Matched        int64 // target rows with a source row
-	SkippedOlder   int64 // matched rows left alone because the source row is older
-	Ties           int64 // matched rows left alone because the source row is not newer
-	TiesDiffering  int64 // of those: rows that differ elsewhere, counted with CompareTies
-	Unmatched      int64 // deletes in the source that match nothing
-	FilesAdded     int64
-	FilesRemoved   int64
-	FilesRewritten int64 // removed files whose other rows were copied
-	BytesAdded     int64
+	Read            int64 // rows of the input
+	Identical       int64 // source rows dropped because an equal row is kept
+	Older           int64 // source rows dropped because a newer source row has their key
+	Inserted        int64
+	Updated         int64
+	Deleted         int64
+	UpdatedBySource int64 // of Updated, target rows without a source row
+	DeletedBySource int64 // of Deleted, target rows without a source row
+	Matched         int64 // target rows with a source row
+	SkippedOlder    int64 // matched rows left alone because the source row is older
+	Ties            int64 // matched rows left alone because the source row is not newer
+	TiesDiffering   int64 // of those: rows that differ elsewhere, counted with CompareTies
+	Unmatched       int64 // deletes in the source that match nothing
+	FilesAdded      int64
+	FilesRemoved    int64
+	FilesRewritten  int64 // removed files whose other rows were copied
+	BytesAdded      int64
 }
 
 // Input is the rows of one call. Rewind is nil for rows that can be read once.
@@ -90,9 +92,9 @@ func (e *Env) memoryBytes() int64 {
 	return 512 << 20
 }
 
-// area is a place for rows of one call to be set aside in, with half of its budget.
+// area is a place for rows of one call to be set aside in, with its share of the budget.
 func (e *Env) area() *spill.Area {
-	a := spill.NewArea(e.TempDir, e.memoryBytes()/2)
+	a := spill.NewArea(e.TempDir, max(e.memoryBytes()/shares, 1))
 	a.Mem = e.Allocator
 	return a
 }

@@ -53,28 +53,6 @@ func lackedIn(given, table arrow.DataType) *lackedFields {
 	return l
 }
 
-// without gives a column without the fields that the rows lack, to be compared. The caller releases
-// the result.
-func (l *lackedFields) without(mem memory.Allocator, a arrow.Array) arrow.Array {
-	if l == nil {
-		a.Retain()
-		return a
-	}
-	s := a.(*array.Struct)
-	var fields []arrow.Field
-	var children []arrow.ArrayData
-	for i, f := range s.DataType().(*arrow.StructType).Fields() {
-		if l.lacked[i] {
-			continue
-		}
-		child := l.below[i].without(mem, s.Field(i))
-		defer child.Release()
-		f.Type = child.DataType()
-		fields, children = append(fields, f), append(children, child.Data())
-	}
-	return structOf(mem, arrow.StructOf(fields...), s, children)
-}
-
 // structOf makes a struct of fields, with the NULLs of s.
 func structOf(mem memory.Allocator, t *arrow.StructType, s *array.Struct, children []arrow.ArrayData) arrow.Array {
 	valid := validity(mem, s)
