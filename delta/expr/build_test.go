@@ -27,6 +27,9 @@ func TestBuilder(t *testing.T) {
 		{col("a").Cast(arrow.PrimitiveTypes.Int64).Mod(2).Between(0, 1), "CAST(a AS BIGINT) % 2L BETWEEN 0L AND 1L"},
 		{col("a").Times(col("b").Minus(1)).IntDiv(2).Div(3), "a * (b - 1L) DIV 2L / 3L"},
 		{col("a").Lt("x").Plus(1), "(a < 'x') + 1L"},
+		{col("a").Eq(col("b")).Eq(col("c")), "(a = b) = c"},
+		{expr.Function("timestampadd", "DAY", 1, col("a")), "timestampadd(DAY, 1L, a)"},
+		{expr.Function("negative", 1).Eq(expr.Function("negative", col("a"))), "-(1L) = -a"},
 		{col("a").Minus(col("b")).Minus(col("c").Plus(1)), "a - b - (c + 1L)"},
 	} {
 		require.Equal(t, c.text, c.built.String())

@@ -89,8 +89,8 @@ func (e *Column) Cast(to arrow.DataType) *Cast { return &Cast{X: e, To: to, At: 
 // Element is e[index]: an element of an array by its place from 0, or the value of a key of a map.
 func (e *Column) Element(index any) *Element { return &Element{X: e, Index: operand(index), At: built} }
 
-// Member is the field of a struct. Of a column it is (e).name: a column that Field names has a path
-// instead, which finds the field all the same.
+// Member is (e).name, a field of a struct. The same field is found by the column that Field names with
+// its path, which is another tree.
 func (e *Column) Member(name string) *Member { return &Member{X: e, Name: name, At: built} }
 
 // And is e AND v, where e is a condition.

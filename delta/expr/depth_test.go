@@ -77,6 +77,13 @@ func TestDepthOfChains(t *testing.T) {
 	_, err = expr.Parse("a" + strings.Repeat("::INT", 10_000))
 	require.ErrorContains(t, err, "nests deeper")
 
+	// Of AND and OR in turns each is a level.
+	turns := func(n int) string { return strings.Repeat("(", n) + "a" + strings.Repeat(" OR a) AND b", n) }
+	_, err = expr.Parse(turns(expr.MaxDepth/2 - 1))
+	require.NoError(t, err)
+	_, err = expr.Parse(turns(expr.MaxDepth / 2))
+	require.ErrorContains(t, err, "nests deeper")
+
 	// A chain of conditions is no nesting.
 	chain, err := expr.Parse("a" + strings.Repeat(" OR a", 100_000))
 	require.NoError(t, err)

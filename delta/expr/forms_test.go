@@ -57,6 +57,8 @@ func TestFunctionForms(t *testing.T) {
 		{"datediff(x, y)", call("datediff", x, y), "of days alone"},
 		{"date_add(day, 1)", call("date_add", expr.Col("day"), one), "two arguments have no unit"},
 		{"dateadd(`day`, 1, x)", call("dateadd", expr.Col("day"), one, x), "a column in backticks is none"},
+		{"dateadd(`DAY`, 1, x)", call("dateadd", expr.Col("DAY"), one, x), "in any case"},
+		{"dateadd(day.of, 1, x)", call("dateadd", expr.Col("day.of"), one, x), "nor is a field"},
 		{"dateadd(day + 1, 1, x)", call("dateadd", expr.Col("day").Plus(one), one, x), "nor is an expression"},
 
 		{"CURRENT_DATE", call("current_date"), "no parentheses"},

@@ -98,7 +98,17 @@ func (r *reader) sign() int64 {
 	return sign
 }
 
-func (r *reader) blanks() { r.rest = strings.TrimLeft(r.rest, " \t\r\n") }
+const blanks = " \t\r\n"
+
+func (r *reader) blanks() { r.rest = strings.TrimLeft(r.rest, blanks) }
+
+// word is the text up to the next blank.
+func (r *reader) word() string {
+	if n := strings.IndexAny(r.rest, blanks); n >= 0 {
+		return r.rest[:n]
+	}
+	return r.rest
+}
 
 // quantity reads a number with a sign, a point and digits behind it, in billionths.
 func (r *reader) quantity() (whole, billionths int64, ok bool) {
@@ -117,11 +127,11 @@ func (r *reader) quantity() (whole, billionths int64, ok bool) {
 	return sign * whole, sign * billionths, true
 }
 
-// fraction reads the digits behind a point, in billionths. There may be none where none is allowed.
-func (r *reader) fraction(none bool) (billionths int64, ok bool) {
+// fraction reads the digits behind a point, in billionths. Where they are optional there may be none.
+func (r *reader) fraction(optional bool) (billionths int64, ok bool) {
 	before := len(r.rest)
 	if billionths, ok = r.digits(1, 9); !ok {
-		return 0, none && len(r.rest) == before && (r.rest == "" || !digit(r.rest[0]))
+		return 0, optional
 	}
 	for n := before - len(r.rest); n < 9; n++ {
 		billionths *= 10
@@ -133,8 +143,9 @@ func (r *reader) fraction(none bool) (billionths int64, ok bool) {
 func parseUnits(text string) (scalar.Scalar, error) {
 	bad := fmt.Errorf("%q is no interval: write numbers with units, '1 day 2 hours'", clip(text))
 	r := reader{rest: strings.TrimSpace(text)}
-	if first, rest, found := strings.Cut(r.rest, " "); found && strings.EqualFold(first, "interval") {
-		r.rest = strings.TrimSpace(rest)
+	if first := r.word(); strings.EqualFold(first, "interval") {
+		r.rest = r.rest[len(first):]
+		r.blanks()
 	}
 	var s span
 	for first := true; first || r.rest != ""; first = false {
@@ -144,10 +155,7 @@ func parseUnits(text string) (scalar.Scalar, error) {
 		if !ok || len(r.rest) == before {
 			return nil, bad
 		}
-		name := r.rest
-		if n := strings.IndexAny(name, " \t\r\n"); n >= 0 {
-			name = name[:n]
-		}
+		name := r.word()
 		r.rest = r.rest[len(name):]
 		r.blanks()
 		u, ok := unitNamed(strings.ToUpper(name))

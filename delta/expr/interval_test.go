@@ -38,7 +38,7 @@ func TestIntervals(t *testing.T) {
 		{"INTERVAL 1 DAY - 2 HOURS", 0, 1, -2 * hour, "INTERVAL '1 days -7200 seconds'"},
 		{"INTERVAL 1 DAY 30 HOURS", 0, 1, 30 * hour, "INTERVAL '1 days 108000 seconds'"},
 		{"INTERVAL '1 day 2 hours'", 0, 1, 2 * hour, "INTERVAL '1 02:00:00' DAY TO SECOND"},
-		{"INTERVAL ' interval -1 day\t2.5 seconds '", 0, -1, 5 * second / 2, "INTERVAL '-1 days 2.5 seconds'"},
+		{"INTERVAL ' Interval\t- 1 day\t2.5 seconds '", 0, -1, 5 * second / 2, "INTERVAL '-1 days 2.5 seconds'"},
 		{"INTERVAL '-1 day -.5 seconds'", 0, -1, -second / 2, "INTERVAL '-1 00:00:00.5' DAY TO SECOND"},
 		{"INTERVAL '1 years 2 months -1 month'", 13, 0, 0, "INTERVAL '1-1' YEAR TO MONTH"},
 		{"INTERVAL 3 MONTH", 3, 0, 0, "INTERVAL '3' MONTH"},

@@ -136,7 +136,7 @@ func (p *parser) keyword() (Expr, error) {
 
 // nameBefore tells whether the word before a token is a name, although it could be an operator.
 func nameBefore(t token) bool {
-	return t.val != "NOT" && infix(t).parse != nil
+	return t.val != "NOT" && infix(t).power != powerNone
 }
 
 // name reads a column, a function call, a CAST, or a literal with its type before it.
@@ -189,7 +189,7 @@ func begins(t token) bool {
 	case str, number, quoted, hexa:
 		return true
 	case word:
-		return infix(t).parse == nil && !follow[t.val]
+		return infix(t).power == powerNone && !follow[t.val]
 	}
 	return t.kind == symbol && (t.val == "(" || t.val == "?")
 }

@@ -150,7 +150,7 @@ func (p *parser) expression(least int) (Expr, error) {
 func (p *parser) joined(left Expr, least, most int) (Expr, error) {
 	for {
 		op := infix(p.tok)
-		if op.parse == nil || op.power < least || op.power > most {
+		if op.power == powerNone || op.power < least || op.power > most {
 			return left, nil
 		}
 		// What binds tighter than op was for its right operand to take. A test such as IN does not even
@@ -160,93 +160,98 @@ func (p *parser) joined(left Expr, least, most int) (Expr, error) {
 			most--
 		}
 		var err error
-		if left, err = op.parse(p, left); err != nil {
+		if op.parse == nil {
+			left, err = p.binary(left, op)
+		} else {
+			left, err = op.parse(p, left)
+		}
+		if err != nil {
 			return nil, err
 		}
 	}
 }
 
-// operator is a row of the table: how tight it binds and how the rest of it is read.
+// operator is a row of the table: how tight it binds, and how it and the rest is read or, if there is
+// no parse, what it joins a right operand with.
 type operator struct {
 	power int
+	op    Op
 	parse func(p *parser, left Expr) (Expr, error)
 }
 
-// infix looks a token up in the table of operators.
+// infix looks a token up in the table of operators. The power of what is none is powerNone.
 func infix(t token) operator {
 	if t.kind != symbol && t.kind != word {
 		return operator{}
 	}
 	switch t.val {
 	case "OR":
-		return infixed(powerOr, Or)
+		return operator{power: powerOr, op: Or}
 	case "AND":
-		return infixed(powerAnd, And)
+		return operator{power: powerAnd, op: And}
 	case "=", "==":
-		return infixed(powerCompare, Eq)
+		return operator{power: powerCompare, op: Eq}
 	case "<>", "!=":
-		return infixed(powerCompare, Ne)
+		return operator{power: powerCompare, op: Ne}
 	case "<":
-		return infixed(powerCompare, Lt)
+		return operator{power: powerCompare, op: Lt}
 	case "<=":
-		return infixed(powerCompare, Le)
+		return operator{power: powerCompare, op: Le}
 	case ">":
-		return infixed(powerCompare, Gt)
+		return operator{power: powerCompare, op: Gt}
 	case ">=":
-		return infixed(powerCompare, Ge)
+		return operator{power: powerCompare, op: Ge}
 	case "<=>":
-		return infixed(powerCompare, NullSafeEq)
+		return operator{power: powerCompare, op: NullSafeEq}
 	case "IS":
-		return operator{powerTest, (*parser).is}
+		return operator{power: powerTest, parse: (*parser).is}
 	case "NOT", "IN", "BETWEEN", "LIKE", "ILIKE", "RLIKE", "REGEXP":
-		return operator{powerTest, (*parser).test}
+		return operator{power: powerTest, parse: (*parser).test}
 	case "|":
-		return operator{powerBitOr, (*parser).refuse}
+		return operator{power: powerBitOr, parse: (*parser).refuse}
 	case "^":
-		return operator{powerBitXor, (*parser).refuse}
+		return operator{power: powerBitXor, parse: (*parser).refuse}
 	case "&":
-		return operator{powerBitAnd, (*parser).refuse}
+		return operator{power: powerBitAnd, parse: (*parser).refuse}
 	case "<<", ">>", ">>>":
-		return operator{powerShift, (*parser).refuse}
+		return operator{power: powerShift, parse: (*parser).refuse}
 	case "+":
-		return infixed(powerAdd, Add)
+		return operator{power: powerAdd, op: Add}
 	case "-":
-		return infixed(powerAdd, Sub)
+		return operator{power: powerAdd, op: Sub}
 	case "||":
-		return operator{powerAdd, (*parser).concat}
+		return operator{power: powerAdd, parse: (*parser).concat}
 	case "*":
-		return infixed(powerTimes, Mul)
+		return operator{power: powerTimes, op: Mul}
 	case "/":
-		return infixed(powerTimes, Div)
+		return operator{power: powerTimes, op: Div}
 	case "%":
-		return infixed(powerTimes, Mod)
+		return operator{power: powerTimes, op: Mod}
 	case "DIV":
-		return infixed(powerTimes, IntDiv)
+		return operator{power: powerTimes, op: IntDiv}
 	case "[":
-		return operator{powerField, (*parser).element}
+		return operator{power: powerField, parse: (*parser).element}
 	case ".":
-		return operator{powerField, (*parser).member}
+		return operator{power: powerField, parse: (*parser).member}
 	case "::":
-		return operator{powerField, (*parser).castBehind}
+		return operator{power: powerField, parse: (*parser).castBehind}
 	case ":", "->", "=>", "COLLATE":
-		return operator{powerField, (*parser).refuse}
+		return operator{power: powerField, parse: (*parser).refuse}
 	}
 	return operator{}
 }
 
-// infixed is an operator with two operands that groups from the left.
-func infixed(power int, op Op) operator {
-	return operator{power, func(p *parser, left Expr) (Expr, error) {
-		at := p.tok.at
-		if err := p.advance(); err != nil {
-			return nil, err
-		}
-		right, err := p.expression(power + 1)
-		if err != nil {
-			return nil, err
-		}
-		return &Binary{Op: op, L: left, R: right, At: at}, nil
-	}}
+// binary reads the operator and the right operand; chains group from the left.
+func (p *parser) binary(left Expr, op operator) (Expr, error) {
+	at := p.tok.at
+	if err := p.advance(); err != nil {
+		return nil, err
+	}
+	right, err := p.expression(op.power + 1)
+	if err != nil {
+		return nil, err
+	}
+	return &Binary{Op: op.op, L: left, R: right, At: at}, nil
 }
 
 // concat reads a || b, the function concat.

@@ -112,6 +112,8 @@ func TestParseEqualsBuilder(t *testing.T) {
 		{"CASE -a WHEN b OR c THEN d END", expr.CaseOf(expr.Function("negative", col("a")), col("b").Or(col("c")), col("d")), "any expression between the words"},
 		{"CASE NOT a WHEN b THEN NULL END", expr.CaseOf(col("a").Not(), col("b"), nil), "NOT behind CASE is no operator"},
 		{"CASE WHEN end THEN then ELSE else END", expr.CaseWhen(col("end"), col("then")).Otherwise(col("else")), "words of CASE as columns"},
+		{"CASE !a WHEN b THEN 1L END", expr.CaseOf(col("a").Not(), col("b"), 1), "! behind CASE"},
+		{"CASE WHEN case THEN select ELSE distinct END", expr.CaseWhen(col("case"), col("select")).Otherwise(col("distinct")), "words that begin something as columns"},
 		{"case = 1L OR case NOT IN (case)", col("case").Eq(1).Or(col("case").NotIn(col("case"))), "CASE as a column"},
 
 		{"a[0]", col("a").Element(int32(0)), "an element"},
@@ -238,6 +240,7 @@ func TestParseRefuses(t *testing.T) {
 		{"s LIKE", 6, "expected a column or a value, found the end"},
 		{"s REGEXP 'a'", 2, "REGEXP is not supported"},
 		{"s LIKE ANY ('a', 'b')", 7, "LIKE ANY is not supported"},
+		{"s LIKE some ('a')", 7, "LIKE SOME is not supported"},
 		{"s NOT ILIKE all ('a')", 12, "ILIKE ALL is not supported"},
 		{"s LIKE 'a' ESCAPE", 17, "expected a string of one character, found the end"},
 		{"s LIKE 'a' ESCAPE '!!'", 18, "expected a string of one character"},
@@ -325,4 +328,36 @@ func TestCalendar(t *testing.T) {
 		_, _, err := expr.ParseTimestamp(text)
 		require.Error(t, err, text)
 	}
+}
+
+func TestEqualTellsTreesApart(t *testing.T) {
+	texts := []string{
+		"a", "b", "a.b", "(a).b", "(a).c", "a[0]", "a[1]", "a[0].b", "1", "1L", "1Y", "1BD", "1D", "'1'", "NULL", "X'31'", "TRUE",
+		"INTERVAL '1' DAY", "INTERVAL '24' HOUR", "INTERVAL '1' MONTH", "DATE '2024-01-01'", "TIMESTAMP '2024-01-01'", "TIMESTAMP_NTZ '2024-01-01'",
+		"a + b", "a - b", "a * b", "a / b", "a DIV b", "a % b", "b + a", "a || b", "-a", "a = b", "a <> b", "a AND b", "a OR b", "NOT a",
+		"a IS NULL", "a IS NOT NULL", "a IN (b)", "a NOT IN (b)", "a IN (b, b)", "a BETWEEN b AND c", "a NOT BETWEEN b AND c",
+		"a LIKE b", "a NOT LIKE b", "a ILIKE b", "a NOT ILIKE b", "a LIKE b ESCAPE '!'", "a LIKE b ESCAPE '#'", "a LIKE c",
+		"CASE WHEN a THEN b END", "CASE WHEN a THEN b ELSE NULL END", "CASE WHEN a THEN b WHEN a THEN b END", "CASE a WHEN a THEN b END",
+		"CASE WHEN a THEN b ELSE c END", "CAST(a AS INT)", "CAST(a AS DECIMAL(10, 2))", "CAST(a AS DECIMAL(10, 3))", "f(a)", "f(a, a)", "g(a)", "f()",
+	}
+	trees := make([]expr.Expr, len(texts))
+	for i, text := range texts {
+		e, err := expr.Parse(text)
+		require.NoError(t, err, text)
+		trees[i] = e
+	}
+	for i, a := range trees {
+		for j, b := range trees {
+			require.Equal(t, i == j, expr.Equal(a, b), "%s and %s", texts[i], texts[j])
+		}
+	}
+	require.False(t, expr.Equal(nil, trees[0]))
+}
+
+// A backslash that is named is the one that is meant anyway.
+func TestEscapeHasOneForm(t *testing.T) {
+	e, err := expr.Parse(`a LIKE b ESCAPE '\\'`)
+	require.NoError(t, err)
+	require.Zero(t, e.(*expr.Like).Escape)
+	require.True(t, expr.Equal(e, expr.Col("a").Like(expr.Col("b")).EscapedBy('\\')))
 }
