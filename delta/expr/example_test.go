@@ -36,10 +36,10 @@ func ExampleCaseWhen() {
 }
 
 func ExampleParse_error() {
-	_, err := expr.Parse("name RLIKE '^a' AND day = '2026-10-20'")
+	_, err := expr.Parse("name COLLATE de AND day = '2026-10-20'")
 	fmt.Println(err)
 	// Output:
-	// expression, byte 5: RLIKE is not supported: name »RLIKE '^a' AND day = '20…«
+	// expression, byte 5: COLLATE is not supported: name »COLLATE de AND day = '20…«
 }
 
 func ExampleRewrite() {

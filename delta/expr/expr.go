@@ -21,7 +21,8 @@
 //     taken for a date, a timestamp or binary where it is compared with one; a string never compares
 //     with a number.
 //   - Arithmetic + - * / % DIV. A sign before a number belongs to it; -x of anything else is the
-//     function negative, +x the function positive. a || b is the function concat.
+//     function negative, +x the function positive. a || b is the function concat, a RLIKE b and
+//     a REGEXP b are rlike.
 //   - CASE WHEN c THEN v … [ELSE v] END and CASE x WHEN v THEN r … END.
 //   - CAST(x AS type) and x::type to boolean, tinyint, smallint, int, bigint, float, double,
 //     decimal(p, s), string, binary, date, timestamp, timestamp_ntz, or a synonym of these.
@@ -29,7 +30,7 @@
 //   - Calls f(a, b). Which functions there are is decided at binding.
 //
 // What Spark has and this package lacks is refused by name and position: the operators & | ^ ~ << >>,
-// RLIKE, LIKE ANY, TRY_CAST, COLLATE, subqueries, lambdas, named arguments, DISTINCT and windows.
+// LIKE ANY, TRY_CAST, COLLATE, subqueries, lambdas, named arguments, DISTINCT and windows.
 //
 // # Functions with words between their arguments
 //

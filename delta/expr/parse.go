@@ -387,9 +387,25 @@ func (p *parser) test(left Expr) (Expr, error) {
 	case p.isKeyword("LIKE"), p.isKeyword("ILIKE"):
 		return p.like(&Like{X: left, Fold: p.isKeyword("ILIKE"), Negated: negated, At: at})
 	case p.isKeyword("RLIKE"), p.isKeyword("REGEXP"):
-		return nil, p.unsupported()
+		return p.rlike(left, negated, at)
 	}
 	return nil, p.expected("IN, BETWEEN or LIKE")
+}
+
+// rlike reads the regular expression of a RLIKE b, the function rlike.
+func (p *parser) rlike(left Expr, negated bool, at int) (Expr, error) {
+	if err := p.advance(); err != nil {
+		return nil, err
+	}
+	pattern, err := p.expression(powerTest + 1)
+	if err != nil {
+		return nil, err
+	}
+	found := &Call{Name: "rlike", Args: []Expr{left, pattern}, At: at}
+	if negated {
+		return &Not{X: found, At: at}, nil
+	}
+	return found, nil
 }
 
 // like reads the pattern and the ESCAPE of e.

@@ -104,6 +104,8 @@ func TestParseEqualsBuilder(t *testing.T) {
 		{"s LIKE '10!%' ESCAPE '!'", col("s").Like("10!%").EscapedBy('!'), "ESCAPE"},
 		{`s LIKE 'a' ESCAPE '\\'`, col("s").Like("a"), "a backslash escapes anyway"},
 		{`s LIKE r'\%'`, col("s").Like(`\%`), "raw strings"},
+		{"s RLIKE '^a' || t", expr.Function("rlike", col("s"), expr.Function("concat", "^a", col("t"))), "RLIKE is a function"},
+		{"s NOT regexp 'a' AND b", expr.Negate(expr.Function("rlike", col("s"), "a")).And(col("b")), "REGEXP, too"},
 		{"NOT s LIKE 'a' AND b", expr.Negate(col("s").Like("a")).And(col("b")), "LIKE is a test"},
 
 		{"CASE WHEN a THEN 1L END", expr.CaseWhen(col("a"), 1), "CASE without ELSE"},
@@ -195,7 +197,7 @@ func TestParseRefuses(t *testing.T) {
 		{"a = NOT b", 4, "put NOT into parentheses"},
 		{"a IS NULL = TRUE", 10, "expected an operator or the end"},
 		{"a IS 5", 5, "expected NULL, TRUE"},
-		{"s NOT RLIKE 'a'", 6, "RLIKE is not supported"},
+		{"s NOT RLIKE", 11, "expected a column or a value"},
 		{"EXISTS (SELECT 1)", 0, "EXISTS is not supported"},
 		{"a IN (SELECT b FROM c)", 6, "SELECT is not supported"},
 		{"TRY_CAST(a AS INT) = 1", 0, "TRY_CAST is not supported"},
@@ -238,7 +240,6 @@ func TestParseRefuses(t *testing.T) {
 		{"f(a => 1)", 4, "the operator => is not supported"},
 
 		{"s LIKE", 6, "expected a column or a value, found the end"},
-		{"s REGEXP 'a'", 2, "REGEXP is not supported"},
 		{"s LIKE ANY ('a', 'b')", 7, "LIKE ANY is not supported"},
 		{"s LIKE some ('a')", 7, "LIKE SOME is not supported"},
 		{"s NOT ILIKE all ('a')", 12, "ILIKE ALL is not supported"},
