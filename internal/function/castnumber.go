@@ -154,20 +154,21 @@ func atExponent(m u256, neg bool, exponent int64, t *arrow.Decimal128Type) (deci
 
 // appendFloat writes a float as Java's Double.toString and Float.toString do since version 19.
 func appendFloat(dst []byte, v float64, bits int) []byte {
+	at := len(dst)
 	switch abs := math.Abs(v); {
 	case v != v:
 		return append(dst, "NaN"...)
-	case abs > math.MaxFloat64:
-		return append(strconv.AppendFloat(dst, v, 'g', -1, 64)[:len(dst)], map[bool]string{true: "Infinity", false: "-Infinity"}[v > 0]...)
+	case v > math.MaxFloat64:
+		return append(dst, "Infinity"...)
+	case v < -math.MaxFloat64:
+		return append(dst, "-Infinity"...)
 	case abs == 0, abs >= 1e-3 && abs < 1e7:
-		at := len(dst)
 		dst = strconv.AppendFloat(dst, v, 'f', -1, bits)
 		if bytes.IndexByte(dst[at:], '.') < 0 {
 			dst = append(dst, ".0"...)
 		}
 		return dst
 	}
-	at := len(dst)
 	dst = strconv.AppendFloat(dst, v, 'E', -1, bits)
 	if bytes.IndexByte(dst[at:], '.') < 0 { // Java chooses among texts of two digits
 		dst = strconv.AppendFloat(dst[:at], v, 'E', 1, bits)

@@ -174,9 +174,9 @@ func nanvl(name string, args []Param) (*Function, error) {
 	t := arrow.PrimitiveTypes.Float64
 	if types[0].ID() == arrow.FLOAT32 && types[1].ID() == arrow.FLOAT32 {
 		t = arrow.PrimitiveTypes.Float32
-		return binary(name, t, t, nanvlEval[float32](t)), nil
+		return ofTwo(name, t, t, nanvlEval[float32](t)), nil
 	}
-	return binary(name, t, t, nanvlEval[float64](t)), nil
+	return ofTwo(name, t, t, nanvlEval[float64](t)), nil
 }
 
 func nanvlEval[T float](t arrow.DataType) func(*Call) arrow.Array {

@@ -335,7 +335,11 @@ func shown(a Arg, row int) string {
 	case *array.Timestamp:
 		return expr.FormatTimestamp(v.Value(at))
 	case *array.Decimal128:
-		return v.Value(at).ToString(v.DataType().(*arrow.Decimal128Type).Scale)
+		return string(appendDecimal(nil, v.Value(at), v.DataType().(*arrow.Decimal128Type).Scale))
+	case *array.Float32:
+		return string(appendFloat(nil, float64(v.Value(at)), 32))
+	case *array.Float64:
+		return string(appendFloat(nil, v.Value(at), 64))
 	}
 	return a.ValueStr(at)
 }

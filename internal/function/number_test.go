@@ -13,6 +13,8 @@ func TestNumbersAsSpark(t *testing.T) { asSpark(t, "number") }
 
 func TestCastsAsSpark(t *testing.T) { asSpark(t, "cast") }
 
+func TestDrawnAsSpark(t *testing.T) { asSpark(t, "drawn") }
+
 // asSpark holds the answers of a file against ours.
 func asSpark(t *testing.T, file string) {
 	f, err := os.Open("testdata/spark/" + file + ".tsv")

@@ -33,7 +33,12 @@ func isInteger(t arrow.DataType) bool { return arrow.IsSignedInteger(t.ID()) }
 
 func isFloat(t arrow.DataType) bool { return t.ID() == arrow.FLOAT32 || t.ID() == arrow.FLOAT64 }
 
-func isDecimal(t arrow.DataType) bool { return t.ID() == arrow.DECIMAL128 }
+// isDecimal says whether t is a decimal that a column can have: with 1 to 38 digits, of which the scale are
+// behind the point.
+func isDecimal(t arrow.DataType) bool {
+	d, ok := t.(*arrow.Decimal128Type)
+	return ok && d.Precision >= 1 && d.Precision <= maxPrecision && d.Scale >= 0 && d.Scale <= d.Precision
+}
 
 func isNumber(t arrow.DataType) bool { return isInteger(t) || isFloat(t) || isDecimal(t) }
 
@@ -45,8 +50,8 @@ func numbers(name string, args []Param, least, most int) ([]arrow.DataType, erro
 	}
 	var known arrow.DataType = arrow.PrimitiveTypes.Float64
 	for i := len(args) - 1; i >= 0; i-- {
-		if !isUntyped(args[i].Type) {
-			known = args[i].Type
+		if t := args[i].Type; !isUntyped(t) && isNumber(t) {
+			known = t
 		}
 	}
 	types := make([]arrow.DataType, len(args))
@@ -103,18 +108,18 @@ func arithmetic(name string, args []Param) (*Function, error) {
 	switch {
 	case isInteger(l) && isInteger(r):
 		t := widerInteger(l, r)
-		return binary(name, t, t, integerEval(name, t)), nil
+		return ofTwo(name, t, t, integerEval(name, t)), nil
 	case l.ID() == arrow.FLOAT32 && r.ID() == arrow.FLOAT32:
-		return binary(name, l, l, floatEval[float32](name, l)), nil
+		return ofTwo(name, l, l, floatEval[float32](name, l)), nil
 	case isFloat(l) || isFloat(r):
 		t := arrow.PrimitiveTypes.Float64
-		return binary(name, t, t, floatEval[float64](name, t)), nil
+		return ofTwo(name, t, t, floatEval[float64](name, t)), nil
 	}
 	return decimalFunction(name, args, types), nil
 }
 
-// binary is a function of two arguments of one type.
-func binary(name string, t, result arrow.DataType, eval func(*Call) arrow.Array) *Function {
+// ofTwo is a function of two arguments of one type.
+func ofTwo(name string, t, result arrow.DataType, eval func(*Call) arrow.Array) *Function {
 	return &Function{Name: name, Params: []arrow.DataType{t, t}, Result: result, Eval: eval}
 }
 
@@ -127,7 +132,7 @@ func division(name string, args []Param) (*Function, error) {
 	double := arrow.PrimitiveTypes.Float64
 	decimal := isDecimal(types[0]) || isDecimal(types[1])
 	if !decimal || isFloat(types[0]) || isFloat(types[1]) || isUntyped(args[0].Type) {
-		return binary(name, double, double, floatEval[float64](name, double)), nil
+		return ofTwo(name, double, double, floatEval[float64](name, double)), nil
 	}
 	return decimalFunction(name, args, types), nil
 }
@@ -149,7 +154,7 @@ func wholeDivision(name string, args []Param) (*Function, error) {
 		}
 	}
 	if isInteger(types[0]) && isInteger(types[1]) {
-		return binary(name, long, long, func(c *Call) arrow.Array {
+		return ofTwo(name, long, long, func(c *Call) arrow.Array {
 			return map2(c, long, divInt, unfit(c, name, long))
 		}), nil
 	}
