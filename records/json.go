@@ -386,13 +386,12 @@ func (b jsonBinder) flat(t arrow.DataType, add textAppender) jsonValue {
 	return func() *fault {
 		var text []byte
 		var f *fault
+		kind := b.scan.kind()
 		start := b.scan.pos
-		switch kind := b.scan.kind(); {
+		switch {
 		case kind == '"':
-			start = b.scan.pos
 			text, f = b.scan.text()
 		case kind == '0' && numeric:
-			start = b.scan.pos
 			text, f = b.scan.number()
 		default:
 			return b.other(what)

@@ -190,6 +190,7 @@ func TestStructTypeErrors(t *testing.T) {
 	type hidden struct {
 		id int `idem:"id"`
 	}
+	_ = hidden{id: 1}
 	type Embedded struct{ ID int }
 	for want, make := range map[string]func() (*arrow.Schema, error){
 		"rows are structs with a field for each column, and int is none":                           records.SchemaOf[int],

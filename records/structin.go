@@ -358,9 +358,9 @@ func marshalText(v reflect.Value) ([]byte, *fault) {
 func (p *valuePlan) timeAppender(b array.Builder) valueAppender {
 	if b, ok := b.(*array.Date32Builder); ok {
 		return func(v reflect.Value) (int, *fault) {
-			wall, f := civil(v.Interface().(time.Time), true)
+			wall, f := civil(timeOf(v), true)
 			if f == nil && wall%microsPerDay != 0 {
-				f = timeFault(v.Interface().(time.Time), "has a time of day, which a date column cannot hold; give the day at 00:00")
+				f = timeFault(timeOf(v), "has a time of day, which a date column cannot hold; give the day at 00:00")
 			}
 			if f != nil {
 				return 0, f
@@ -371,13 +371,21 @@ func (p *valuePlan) timeAppender(b array.Builder) valueAppender {
 	}
 	tb, wall := b.(*array.TimestampBuilder), p.form == wallForm
 	return func(v reflect.Value) (int, *fault) {
-		micros, f := civil(v.Interface().(time.Time), wall)
+		micros, f := civil(timeOf(v), wall)
 		if f != nil {
 			return 0, f
 		}
 		tb.Append(arrow.Timestamp(micros))
 		return 8, nil
 	}
+}
+
+// timeOf is the time that a value holds, without a copy on the heap where that can be.
+func timeOf(v reflect.Value) time.Time {
+	if v.CanAddr() {
+		return *v.Addr().Interface().(*time.Time)
+	}
+	return v.Interface().(time.Time)
 }
 
 // civil gives the microseconds of a time: of the instant, or of what its clock shows.
