@@ -3,6 +3,10 @@ package idemtest
 import (
 	"context"
 	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -13,6 +17,8 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/idemtable/idem"
+	"github.com/idemtable/idem/delta"
+	"github.com/idemtable/idem/internal/plan"
 	"github.com/idemtable/idem/internal/trial"
 )
 
@@ -61,6 +67,133 @@ func TestPoints(t *testing.T) {
 			require.Equal(t, n, got[len(got)-1])
 		}
 	})
+}
+
+func TestFewerPointsOfMoreOperations(t *testing.T) {
+	for n, want := range map[int]int{1: 200, 200: 200, 500: 80, 2000: 20, 1_000_000: 10} {
+		require.Equal(t, want, Options{}.maxPoints(n))
+	}
+	require.Equal(t, 7, Options{MaxPoints: 7}.maxPoints(500))
+}
+
+// TestACopyIsLikeTheTable: in its objects, their times, by which commits are dated, and its name.
+func TestACopyIsLikeTheTable(t *testing.T) {
+	place := t.TempDir()
+	table, _, err := idem.Create(t.Context(), place, idem.Definition{Schema: days}, idem.Options{})
+	require.NoError(t, err)
+	require.NoError(t, os.Chtimes(filepath.Join(place, delta.CommitKey(0)), time.Time{}, time.Unix(1_000_000_000, 0)))
+	require.NoError(t, loadToday(t)(t.Context(), table))
+	p, err := newProof(t.Context(), table, loadToday(t), Options{})
+	require.NoError(t, err)
+	w := p.world(p.start)
+	require.Equal(t, table.URL(), w.st.URL())
+	require.Equal(t, p.base, p.clock.Now(), "copying leaves the clock as it was")
+	n := 0
+	for info, err := range table.Store().List(t.Context(), "", "") {
+		require.NoError(t, err)
+		n++
+		copied, err := w.st.Head(t.Context(), info.Key)
+		require.NoError(t, err)
+		require.Equal(t, info.Size, copied.Size)
+		require.True(t, info.ModTime.Equal(copied.ModTime), info.Key)
+	}
+	require.Equal(t, 3, n)
+	_, err = w.run(t.Context(), loadToday(t), circumstances{})
+	require.NoError(t, err)
+	again, err := p.world(p.start).log.Load(t.Context())
+	require.NoError(t, err)
+	require.EqualValues(t, 1, again.Version(), "a world is a copy of its own")
+}
+
+// TestClaims: calls are held to what they said.
+func TestClaims(t *testing.T) {
+	table := NewTable(t, idem.Definition{Schema: days})
+	p, err := newProof(t.Context(), table, loadToday(t), Options{})
+	require.NoError(t, err)
+	require.NoError(t, p.first(t.Context()))
+	committed := trial.Call{Op: "Merge", Outcome: "committed"}
+	unknown := trial.Call{Op: "Merge", Err: fmt.Errorf("so: %w", idem.ErrUnknownOutcome)}
+	failed := trial.Call{Op: "Merge", Err: idem.ErrConflict}
+	for _, c := range []struct {
+		why   string
+		calls []trial.Call
+		left  *state
+		says  string
+	}{
+		{"committed, and it is there", []trial.Call{committed}, p.done, ""},
+		{"committed, and it is not", []trial.Call{committed}, p.begun, "1 calls said that they committed, and there are 0 new versions"},
+		{"failed, and it is not there", []trial.Call{failed}, p.begun, ""},
+		{"failed, and it is", []trial.Call{failed}, p.done, "the calls said that nothing was committed, and the rows are rows=1"},
+		{"unknown, and it is", []trial.Call{unknown}, p.done, ""},
+		{"unknown, and it is not", []trial.Call{unknown}, p.begun, ""},
+	} {
+		err := p.claims(&run{calls: c.calls}, c.left)
+		if c.says == "" {
+			require.NoError(t, err, c.why)
+			continue
+		}
+		require.ErrorContains(t, err, c.says, c.why)
+	}
+	p.allTold = false
+	require.NoError(t, p.claims(&run{calls: []trial.Call{failed}}, p.done), "what changes rows may be told of by nobody")
+}
+
+// dated is a job that appends numbers.
+func dated(t *testing.T, ns ...int) idem.Job {
+	var rows [][]any
+	for _, n := range ns {
+		rows = append(rows, []any{"2013-01-02", n})
+	}
+	return func(ctx context.Context, table *idem.Table) error {
+		_, err := table.Append(ctx, Rows(t, days, rows...), idem.Append{Reason: "test"})
+		return err
+	}
+}
+
+func TestRowsGivenToVerbsComeInAnotherOrder(t *testing.T) {
+	p, err := newProof(t.Context(), NewTable(t, idem.Definition{Schema: days}), dated(t), Options{})
+	require.NoError(t, err)
+	w := p.world(p.start)
+	r, err := w.run(t.Context(), dated(t, 1, 2, 3), circumstances{order: newOrder(0)})
+	require.NoError(t, err)
+	require.NoError(t, r.err)
+	table, err := idem.OpenStore(t.Context(), w.st, idem.Options{})
+	require.NoError(t, err)
+	for b, err := range table.Scan(t.Context(), idem.Scan{}) {
+		require.NoError(t, err)
+		require.Equal(t, []int64{3, 2, 1}, b.Column(1).(*array.Int64).Int64Values())
+	}
+}
+
+// TestFilesOfOneNameInTwoCopies: a file that a run wrote is another in every copy, also if chance
+// gave it the same name.
+func TestFilesOfOneNameInTwoCopies(t *testing.T) {
+	table := NewTable(t, idem.Definition{Schema: days})
+	require.NoError(t, dated(t, 1)(t.Context(), table))
+	p, err := newProof(t.Context(), table, dated(t, 2), Options{})
+	require.NoError(t, err)
+	left := func(n int) *state {
+		p.opts.Random = &chance{src: rand.NewPCG(7, 7)}
+		w := p.world(p.start)
+		r, err := w.run(t.Context(), dated(t, n), circumstances{})
+		require.NoError(t, err)
+		require.NoError(t, r.err)
+		s, err := w.state(t.Context(), r)
+		require.NoError(t, err)
+		return s
+	}
+	a, b := left(2), left(3)
+	var names []string
+	for f := range a.side.Snapshot.Files() {
+		names = append(names, f.Key)
+	}
+	for f := range b.side.Snapshot.Files() {
+		require.Contains(t, names, f.Key)
+	}
+	require.NoError(t, p.compare(t.Context(), notAsOnce, a, a))
+	err = p.compare(t.Context(), notAsOnce.by(plan.Afresh), a, b)
+	require.ErrorContains(t, err, "+1 rows, -1 rows")
+	require.ErrorContains(t, err, "n=2 → 3")
 }
 
 // numbers makes batches of the numbers from 0 on, beside their text in a dictionary.

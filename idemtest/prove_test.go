@@ -103,7 +103,7 @@ func TestProveReportsRunsThatFail(t *testing.T) {
 			return nil
 		}, idemtest.Options{Skip: []idemtest.Way{idemtest.Faults}})
 		require.Contains(t, r.said(), "killed: operation 1 of 2 (PUT-IF-ABSENT _delta_log/00000000000000000001.json) was the last before the process died; "+
-			`run again, the job ended in "an earlier run has not ended"`)
+			`run again, the job ended in: an earlier run has not ended`)
 		require.NotContains(t, r.said(), "faults")
 	})
 	t.Run("a panic at a fault", func(t *testing.T) {
@@ -114,6 +114,22 @@ func TestProveReportsRunsThatFail(t *testing.T) {
 		}, idemtest.Options{})
 		require.False(t, r.failed, "to a scheduler a panic is an error: %s", r.said())
 	})
+}
+
+// TestAKilledJobIsTold: what tries again and again ends with its process, by its context.
+func TestAKilledJobIsTold(t *testing.T) {
+	most := 0
+	r := prove(t, salesTable(t), func(ctx context.Context, table *idem.Table) (err error) {
+		for tries := range 100 {
+			most = max(most, tries)
+			if err = replaceSales(ctx, table, salesOf(t, fourSales...)); err == nil || ctx.Err() != nil {
+				break
+			}
+		}
+		return err
+	}, idemtest.Options{})
+	require.False(t, r.failed, r.said())
+	require.LessOrEqual(t, most, 1, "the context ends with the call that the process died in")
 }
 
 func TestProveBoundsTheStoreOperations(t *testing.T) {

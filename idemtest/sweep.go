@@ -31,15 +31,25 @@ func points(n, limit int) []int {
 
 // sweep calls f for each operation that is to be disturbed.
 func (p *proof) sweep(f func(i int, op storetest.Op) error) error {
-	for _, i := range points(len(p.ops), p.o.MaxPoints) {
+	at := points(len(p.ops), p.o.maxPoints(len(p.ops)))
+	for _, i := range at {
 		if err := f(i, p.ops[i-1].Op); err != nil {
 			return err
 		}
 	}
-	if n := len(p.ops); n > p.o.MaxPoints {
-		p.note("%d of the %d store operations of the job were disturbed", p.o.MaxPoints, n)
+	if len(at) < len(p.ops) {
+		p.note("%d of the %d store operations of the job were disturbed", len(at), len(p.ops))
 	}
 	return nil
+}
+
+// maxPoints is how many of n operations may be disturbed. Each costs a run of them all.
+func (o Options) maxPoints(n int) int {
+	const few, least = 200, 10
+	if o.MaxPoints > 0 {
+		return o.MaxPoints
+	}
+	return max(min(few, few*few/max(n, 1)), least)
 }
 
 // disturbance is what befalls one operation of one run.
@@ -157,7 +167,7 @@ func (p *proof) again(ctx context.Context, w *world, what string, earlier ...*ru
 		return err
 	}
 	if r.err != nil {
-		return fmt.Errorf("%s; run again, %s", what, r.ended())
+		return fmt.Errorf("%s; run again, the job ended in: %w", what, r.err)
 	}
 	s, err := w.state(ctx, append(earlier, r)...)
 	if err != nil {
@@ -216,7 +226,7 @@ func (p *proof) crossed(ctx context.Context, i int) error {
 			return err
 		}
 		if last.err != nil {
-			return fmt.Errorf("%s, and %s", what, last.ended())
+			return fmt.Errorf("%s, and ended in: %w", what, last.err)
 		}
 		runs = append(runs, last)
 	}

@@ -43,7 +43,7 @@ func (p *proof) afresh(ctx context.Context) error {
 		return err
 	}
 	if r.err != nil {
-		return fmt.Errorf("on a copy of the table as it was before run 1: %s", r.ended())
+		return fmt.Errorf("on a copy of the table as it was before run 1 the job ended in: %w", r.err)
 	}
 	p.ops = r.ops
 	s, err := w.state(ctx, r)

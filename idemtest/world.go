@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"runtime/debug"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -97,13 +98,14 @@ func (r *run) seen() plan.Run {
 	return plan.Run{Calls: slices.Clone(r.calls), Spans: r.spans}
 }
 
-// ended says how the job ended.
+// ended says in a line how the job ended.
 func (r *run) ended() string {
 	if r.err == nil {
 		return "the job returned nil"
 	}
 	const most = 200
-	text := []rune(r.err.Error())
+	line, _, _ := strings.Cut(r.err.Error(), "\n")
+	text := []rune(line)
 	if len(text) > most {
 		text = append(text[:most], '…')
 	}
@@ -164,18 +166,11 @@ func (p *proof) run(ctx context.Context, st store.Store, o idem.Options, job ide
 	return r, nil
 }
 
-// panicked is a panic of the job taken for an error: to a scheduler it is one.
-type panicked struct {
-	value any
-	stack []byte
-}
-
-func (e *panicked) Error() string { return fmt.Sprintf("panic: %v", e.value) }
-
+// guarded takes a panic for an error: to a scheduler it is one.
 func guarded(ctx context.Context, job idem.Job, table *idem.Table) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
-			err = &panicked{v, debug.Stack()}
+			err = fmt.Errorf("panic: %v\n%s", v, debug.Stack())
 		}
 	}()
 	return job(ctx, table)

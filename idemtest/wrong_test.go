@@ -111,6 +111,9 @@ var wrongJobs = []struct {
 		"+6 rows, -0 rows", "appends without a tag", "all 6 rows are copies", "AppendWithTxn"}},
 	{"an append of rows that carry the time of the run", onOrders(appendedClock), idemtest.Twice, []string{
 		"appends without a tag", "but for a clock value in column loaded_at"}},
+	{"an append of rows that carry the time of the run, which is left out", func(t *testing.T) exhibit {
+		return exhibit{table: ordersTable(t), job: appendedClock(t), o: idemtest.Options{Ignore: []string{"loaded_at"}}}
+	}, idemtest.Twice, []string{"all 6 rows are copies", `+ day=2013-01-02, id="order-0", n=0` + "\n"}},
 	{"the time of the run in a column", onOrders(clockColumn), idemtest.Twice, []string{
 		"of which 6 are other versions of the same row", `~ id="order-0": loaded_at=2013-01-03T02:14:00Z → 2013-01-03T03:14:00Z`,
 		"a clock value in column loaded_at", "Options.Ignore"}},
@@ -158,6 +161,12 @@ var wrongJobs = []struct {
 		"retries an append after ErrUnknownOutcome", "Table.Resolve", "AppendWithTxn", "+4 rows", "the store was away"}},
 	{"progress in a second commit", onSales(tagAfterRows), idemtest.Faults, []string{
 		"appends without a tag", "running again wrote 4 rows once more"}},
+	{"progress in a second commit, and no fault but the end", func(t *testing.T) exhibit {
+		return exhibit{table: salesTable(t), job: tagAfterRows(t), o: idemtest.Options{Skip: []idemtest.Way{idemtest.Faults}}}
+	}, idemtest.Killed, []string{
+		"operation 3 of 4 (PUT-IF-ABSENT _delta_log/00000000000000000001.json) was the last before the process died", "appends without a tag"}},
+	{"one of several times wins by chance", onOrders(timeByChance), idemtest.Twice, []string{
+		"column loaded_at differs from run to run in 1 of the 6 rows", "a tie without order"}},
 	{"looks, and then appends", onSales(looksThenAppends), idemtest.TwoAtOnce, []string{
 		"the job looks and then appends", "another run of the job went from beginning to end"}},
 	{"deletes, and then appends", onSales(deletesThenAppends), idemtest.TwoAtOnce, []string{
@@ -189,6 +198,16 @@ func TestProveCatches(t *testing.T) {
 func clockNumber(t *testing.T) idem.Job {
 	return func(ctx context.Context, table *idem.Table) error {
 		return replaceSales(ctx, table, salesOf(t, sale{id: "a", seq: time.Now().UnixNano()}))
+	}
+}
+
+func timeByChance(t *testing.T) idem.Job {
+	run := 0
+	return func(ctx context.Context, table *idem.Table) error {
+		run++
+		rows := sixRows()
+		rows[3][3] = time.Date(2013, 1, 2, run, 0, 0, 0, time.UTC)
+		return replaceDay(ctx, table, idemtest.Rows(t, orders, rows...))
 	}
 }
 

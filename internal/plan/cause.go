@@ -154,9 +154,11 @@ func (p *Diff) byColumns(e *evidence) string {
 }
 
 // isClock says whether the values of a column were read from a clock. Where nothing but time has
-// passed between the runs a column of times is taken for one: the job's clock may be its own.
+// passed between the runs a column of times that differs in every row is taken for one: the job's
+// clock may be its own.
 func (p *Diff) isClock(e *evidence, column string) bool {
-	return (p.How == Again || p.How == Afresh) && e.timed(column) || e.clocked(column, p.Second.Runs)
+	presumed := (p.How == Again || p.How == Afresh) && e.added >= e.wrote && e.timed(column)
+	return presumed || e.clocked(column, p.Second.Runs)
 }
 
 func (p *Diff) clock(e *evidence, names string) string {
