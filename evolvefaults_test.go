@@ -82,3 +82,19 @@ func TestFaultsWhileAColumnIsAdded(t *testing.T) {
 }
 
 func allCells(t *testing.T, mem *store.Mem) []string { return (&fixture{t: t, mem: mem}).cells() }
+
+// A file in which rows leave their partition, and which nobody else touched, is written anew when a
+// column of another writer comes in between.
+func TestAMergeThatMovesRowsIsRedoneWithAColumnOfOthers(t *testing.T) {
+	f := begun(t)
+	f.raced(func(o *idem.Table) {
+		theirs := readerOf(wider("extra", arrow.PrimitiveTypes.Int64, `{"day":"d2","id":3,"seq":9,"v":"z","extra":1}`, `{"day":"d4","id":4,"seq":9,"v":"z","extra":2}`))
+		_, err := o.Merge(t.Context(), theirs, idem.Merge{On: []string{"id"}, Newer: []string{"seq"}, Evolve: true})
+		require.NoError(t, err)
+	})
+	ours := rowsOf(order{"d3", 2, 5, "B"}, order{"d2", 3, 0, "old"}, order{"d4", 4, 1, "d"})
+	res, err := f.table.Merge(t.Context(), ours, idem.Merge{On: []string{"id"}, Newer: []string{"seq"}})
+	require.NoError(t, err)
+	require.EqualValues(t, 2, res.SkippedOlder)
+	require.ElementsMatch(t, []string{"d1/1/1/a/NULL", "d3/2/5/B/NULL", "d2/3/9/z/1", "d4/4/9/z/2"}, f.cells())
+}

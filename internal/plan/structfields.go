@@ -65,7 +65,8 @@ func structOf(mem memory.Allocator, t *arrow.StructType, s *array.Struct, childr
 }
 
 // over lays rows given over those of the table, row by row: a struct that is NULL in the rows is NULL,
-// and of the others the lacked fields are the table's. The caller releases the result.
+// and of the others the lacked fields are the table's. Below a NULL of the table all is NULL, as files
+// are read. The caller releases the result.
 func (l *lackedFields) over(mem memory.Allocator, given, table arrow.Array) arrow.Array {
 	if l == nil {
 		given.Retain()
@@ -74,15 +75,12 @@ func (l *lackedFields) over(mem memory.Allocator, given, table arrow.Array) arro
 	s, t := given.(*array.Struct), table.(*array.Struct)
 	var children []arrow.ArrayData
 	for i := range s.NumField() {
-		child := s.Field(i)
-		if l.lacked[i] || l.below[i] != nil {
-			old := masked(mem, t.Field(i), func(row int) bool { return t.IsValid(row) && s.IsValid(row) })
-			defer old.Release()
-			if child = old; !l.lacked[i] {
-				child = l.below[i].over(mem, s.Field(i), old)
-				defer child.Release()
-			}
+		if l.lacked[i] {
+			children = append(children, t.Field(i).Data())
+			continue
 		}
+		child := l.below[i].over(mem, s.Field(i), t.Field(i))
+		defer child.Release()
 		children = append(children, child.Data())
 	}
 	return structOf(mem, s.DataType().(*arrow.StructType), s, children)
