@@ -1,10 +1,8 @@
 package function_test
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
-	"os"
 	"strconv"
 	"strings"
 	"testing"
@@ -22,34 +20,16 @@ import (
 // The files under testdata/spark are what Spark 4.1 answers, in ANSI mode and with UTC as the zone of
 // the session: an expression, its type, and its value as CAST AS STRING writes it and JSON quotes it;
 // a ! instead of a type is an error. Every expression is evaluated with constants and with columns.
-func TestAsSpark(t *testing.T) {
-	for _, file := range []string{"text", "like", "time", "interval", "nested"} {
-		f, err := os.Open("testdata/spark/" + file + ".tsv")
-		require.NoError(t, err)
-		defer f.Close()
-		cases := 0
-		for lines := bufio.NewScanner(f); lines.Scan(); {
-			line := lines.Text()
-			if line == "" || line[0] == '#' {
-				continue
-			}
-			fields := strings.Split(line, "\t")
-			require.Len(t, fields, 3, line)
-			cases++
-			t.Run(fields[0], func(t *testing.T) {
-				for _, constants := range []bool{true, false} {
-					typ, value := answer(t, fields[0], constants)
-					if fields[1] == "!" {
-						require.Equal(t, "!", typ, "constants: %v, value %s; Spark: %s", constants, value, fields[2])
-						continue
-					}
-					require.Equal(t, fields[1]+" "+fields[2], typ+" "+value, "constants: %v", constants)
-				}
-			})
-		}
-		require.Greater(t, cases, 10, file)
-	}
-}
+
+func TestTextAsSpark(t *testing.T) { asSpark(t, "text") }
+
+func TestLikeAsSpark(t *testing.T) { asSpark(t, "like") }
+
+func TestTimesAsSpark(t *testing.T) { asSpark(t, "time") }
+
+func TestIntervalsAsSpark(t *testing.T) { asSpark(t, "interval") }
+
+func TestNestedAsSpark(t *testing.T) { asSpark(t, "nested") }
 
 // answer evaluates an expression and gives type and value as the files have them, or ! and the error.
 func answer(t *testing.T, text string, constants bool) (typ, value string) {

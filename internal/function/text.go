@@ -16,7 +16,7 @@ var (
 	typeLong  = arrow.PrimitiveTypes.Int64
 )
 
-// maxText is how many bytes a value may have that a function makes longer than its arguments are.
+// maxText is how many bytes a value may have that a function puts together.
 const maxText = 16 << 20
 
 // textual are the functions of strings and binaries. Positions and lengths are in characters, which
@@ -41,10 +41,10 @@ var textual = map[string]resolver{
 	"octet_length":     args(wantTextOrBytes).gives(typeInt, measured(octets)),
 	"bit_length":       args(wantTextOrBytes).gives(typeInt, measured(bitCount)),
 
-	"substring": args(wantTextOrBytes, wantInt, wantInt).optional(2).keeps(substring),
-	"substr":    args(wantTextOrBytes, wantInt, wantInt).optional(2).keeps(substring),
-	"left":      args(wantTextOrBytes, wantInt).keeps(left),
-	"right":     args(wantText, wantInt).keeps(right),
+	"substring": args(wantTextOrBytes, wantInt, wantInt).optional(2).keeps(cuts(substring)),
+	"substr":    args(wantTextOrBytes, wantInt, wantInt).optional(2).keeps(cuts(substring)),
+	"left":      args(wantTextOrBytes, wantInt).keeps(cuts(left)),
+	"right":     args(wantText, wantInt).keeps(cuts(right)),
 
 	"concat":     signature{wants: []want{wantTextOrBytes}, more: true}.sameText(concat),
 	"concat_ws":  signature{wants: []want{wantText, wantTexts}, least: 1, more: true}.gives(typeText, concatWithSeparator),
@@ -65,6 +65,7 @@ var textual = map[string]resolver{
 	"position":   args(wantText, wantText, wantInt).optional(2).gives(typeInt, locate),
 	"like":       like(false),
 	"ilike":      like(true),
+	"rlike":      rlike, "regexp_like": rlike, "regexp": rlike,
 
 	"ascii": args(wantText).gives(typeInt, ascii),
 	"chr":   args(wantInt).gives(typeText, chr),
@@ -88,6 +89,32 @@ type texts struct {
 func textsOf(a Arg) texts { return texts{textOf(a), a} }
 
 func (t texts) at(row int) string { return t.Value(t.arg.At(row)) }
+
+// ints are the values of arguments that Spark takes as INT, by row.
+type ints struct {
+	columns []column[int64]
+	row     []int64
+}
+
+func intsOf(list ...Arg) *ints {
+	v := &ints{row: make([]int64, len(list))}
+	for _, a := range list {
+		v.columns = append(v.columns, columnOf[int64](a))
+	}
+	return v
+}
+
+// at gives the values of a row, until it is called again. What does not fit into INT is an error.
+func (v *ints) at(row int) ([]int64, error) {
+	for i, c := range v.columns {
+		n := c.at(row)
+		if n != int64(int32(n)) {
+			return nil, fmt.Errorf("%d does not fit into INT", n)
+		}
+		v.row[i] = n
+	}
+	return v.row, nil
+}
 
 // width is how many bytes the character has that starts with b. A byte that can start none is one by
 // itself, so that there is an answer for what is not UTF-8; it is Spark's.

@@ -2,7 +2,6 @@ package function
 
 import (
 	"fmt"
-	"math"
 	"strings"
 	"unicode/utf8"
 
@@ -113,16 +112,17 @@ func adder(a Arg) func(j *joiner, row int) error {
 }
 
 func repeat(c *Call) arrow.Array {
-	s, times := textsOf(c.Args[0]), columnOf[int64](c.Args[1])
+	s, times := textsOf(c.Args[0]), intsOf(c.Args[1])
 	return buildText(nullsOf(c, c.Args...), typeText, func(dst []byte, row int) ([]byte, error) {
-		v, n := s.at(row), times.at(row)
-		if v == "" {
-			return dst, nil
-		}
-		if n > maxText/int64(len(v)) {
+		v := s.at(row)
+		n, err := times.at(row)
+		switch {
+		case err != nil || v == "":
+			return dst, err
+		case n[0] > maxText/int64(len(v)):
 			return nil, errTooLong("repeat")
 		}
-		for range n {
+		for range n[0] {
 			dst = append(dst, v...)
 		}
 		return dst, nil
@@ -136,7 +136,7 @@ func pad(atStart bool) func([]arrow.DataType) *Function {
 		isBytes := types[0].ID() == arrow.BINARY
 		p := padding{atStart: atStart, isBytes: isBytes}
 		return &Function{Result: types[0], Eval: func(c *Call) arrow.Array {
-			s, length := textsOf(c.Args[0]), columnOf[int64](c.Args[1])
+			s, length := textsOf(c.Args[0]), intsOf(c.Args[1])
 			with := func(int) string { return " " }
 			if isBytes {
 				with = func(int) string { return "\x00" }
@@ -145,7 +145,11 @@ func pad(atStart bool) func([]arrow.DataType) *Function {
 				with = textsOf(c.Args[2]).at
 			}
 			return buildText(nullsOf(c, c.Args...), types[0], func(dst []byte, row int) ([]byte, error) {
-				return p.appendTo(dst, s.at(row), length.at(row), with(row))
+				n, err := length.at(row)
+				if err != nil {
+					return nil, err
+				}
+				return p.appendTo(dst, s.at(row), n[0], with(row))
 			})
 		}}
 	}
@@ -251,23 +255,22 @@ func translation(from, to string) map[rune]rune {
 func overlay(types []arrow.DataType) *Function {
 	isBytes := types[0].ID() == arrow.BINARY
 	return &Function{Result: types[0], Eval: func(c *Call) arrow.Array {
-		s, by, pos := textsOf(c.Args[0]), textsOf(c.Args[1]), columnOf[int64](c.Args[2])
-		length := func(int) int64 { return -1 }
-		if len(c.Args) == 4 {
-			length = columnOf[int64](c.Args[3]).at
-		}
+		s, by, where := textsOf(c.Args[0]), textsOf(c.Args[1]), intsOf(c.Args[2:]...)
 		return buildText(nullsOf(c, c.Args...), types[0], func(dst []byte, row int) ([]byte, error) {
-			const far = 1 << 40
-			v, new, at, n := s.at(row), by.at(row), max(-far, min(far, pos.at(row))), min(far, length(row))
-			if n < 0 {
-				n = characters(new, isBytes)
+			v, new := s.at(row), by.at(row)
+			n, err := where.at(row)
+			if err != nil {
+				return nil, err
 			}
-			if len(v)+len(new) > maxText {
+			length := characters(new, isBytes)
+			if len(n) == 2 && n[1] >= 0 {
+				length = n[1]
+			}
+			before, after := cut(v, isBytes, 1, n[0]-1), cut(v, isBytes, n[0]+length, allOf)
+			if len(before)+len(new)+len(after) > maxText {
 				return nil, errTooLong("overlay")
 			}
-			dst = append(dst, cut(v, isBytes, 1, at-1)...)
-			dst = append(dst, new...)
-			return append(dst, cut(v, isBytes, at+n, math.MaxInt64)...), nil
+			return append(append(append(dst, before...), new...), after...), nil
 		})
 	}}
 }

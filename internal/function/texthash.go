@@ -36,11 +36,15 @@ func sha1Hex(dst, v []byte) []byte {
 
 // sha2 is NULL for a number of bits that SHA-2 does not have; 0 is 256.
 func sha2(c *Call) arrow.Array {
-	s, length := textsOf(c.Args[0]), columnOf[int64](c.Args[1])
+	s, length := textsOf(c.Args[0]), intsOf(c.Args[1])
 	var v []byte
 	return buildText(nullsOf(c, c.Args...), typeText, func(dst []byte, row int) ([]byte, error) {
+		n, err := length.at(row)
+		if err != nil {
+			return nil, err
+		}
 		v = append(v[:0], s.at(row)...)
-		switch length.at(row) {
+		switch n[0] {
 		case 224:
 			sum := sha256.Sum224(v)
 			return hex.AppendEncode(dst, sum[:]), nil

@@ -33,48 +33,41 @@ func cut(s string, isBytes bool, pos, length int64) string {
 	case pos < 0:
 		start = characters(s, isBytes) + pos
 	}
-	end := start + length
-	switch {
-	case length > 0 && end < start:
-		end = math.MaxInt64
-	case length < 0:
-		end = start
+	return part(s, isBytes, start, start+length)
+}
+
+// cuts makes a part of each text, which integers tell.
+func cuts(f func(s string, isBytes bool, n []int64) string) func(*Call) arrow.Array {
+	return func(c *Call) arrow.Array {
+		s, t := textsOf(c.Args[0]), c.Args[0].DataType()
+		v := intsOf(c.Args[1:]...)
+		return buildText(nullsOf(c, c.Args...), t, func(dst []byte, row int) ([]byte, error) {
+			n, err := v.at(row)
+			if err != nil {
+				return nil, err
+			}
+			return append(dst, f(s.at(row), t.ID() == arrow.BINARY, n)...), nil
+		})
 	}
-	return part(s, isBytes, start, end)
 }
 
-// cuts makes a part of each text, without copying it twice.
-func cuts(c *Call, f func(s string, isBytes bool, row int) string) arrow.Array {
-	s, t := textsOf(c.Args[0]), c.Args[0].DataType()
-	return buildText(nullsOf(c, c.Args...), t, func(dst []byte, row int) ([]byte, error) {
-		return append(dst, f(s.at(row), t.ID() == arrow.BINARY, row)...), nil
-	})
-}
+// allOf is a length that no text exceeds, and the one that Spark counts with where none is given.
+const allOf = math.MaxInt32
 
-func substring(c *Call) arrow.Array {
-	pos := columnOf[int64](c.Args[1])
-	length := func(int) int64 { return math.MaxInt64 }
-	if len(c.Args) == 3 {
-		length = columnOf[int64](c.Args[2]).at
+func substring(s string, isBytes bool, n []int64) string {
+	if len(n) == 1 {
+		return cut(s, isBytes, n[0], allOf)
 	}
-	return cuts(c, func(s string, isBytes bool, row int) string {
-		return cut(s, isBytes, pos.at(row), length(row))
-	})
+	return cut(s, isBytes, n[0], n[1])
 }
 
-func left(c *Call) arrow.Array {
-	n := columnOf[int64](c.Args[1])
-	return cuts(c, func(s string, isBytes bool, row int) string { return part(s, isBytes, 0, n.at(row)) })
-}
+func left(s string, isBytes bool, n []int64) string { return part(s, isBytes, 0, n[0]) }
 
-func right(c *Call) arrow.Array {
-	n := columnOf[int64](c.Args[1])
-	return cuts(c, func(s string, isBytes bool, row int) string {
-		if n.at(row) <= 0 {
-			return ""
-		}
-		return cut(s, isBytes, -n.at(row), math.MaxInt64)
-	})
+func right(s string, isBytes bool, n []int64) string {
+	if n[0] <= 0 {
+		return ""
+	}
+	return cut(s, isBytes, -n[0], allOf)
 }
 
 // trimmed takes characters away at one end or both. order tells which argument is the text and which
@@ -156,14 +149,16 @@ var errPartZero = errors.New("split_part counts parts from 1, and by negative nu
 // splitPart is a part of a text between delimiters, empty if there are not so many. An empty delimiter
 // is found nowhere.
 func splitPart(c *Call) arrow.Array {
-	delimiter, which := textsOf(c.Args[1]), columnOf[int64](c.Args[2])
-	s := textsOf(c.Args[0])
+	s, delimiter, which := textsOf(c.Args[0]), textsOf(c.Args[1]), intsOf(c.Args[2])
 	return buildText(nullsOf(c, c.Args...), typeText, func(dst []byte, row int) ([]byte, error) {
-		n := which.at(row)
-		if n == 0 {
+		n, err := which.at(row)
+		switch {
+		case err != nil:
+			return nil, err
+		case n[0] == 0:
 			return nil, errPartZero
 		}
-		return append(dst, splitAt(s.at(row), delimiter.at(row), n)...), nil
+		return append(dst, splitAt(s.at(row), delimiter.at(row), n[0])...), nil
 	})
 }
 
@@ -244,7 +239,7 @@ func locate(c *Call) arrow.Array {
 		})
 	}
 	start := c.Args[2]
-	from := columnOf[int64](start)
+	from := intsOf(start)
 	return buildFixed(nullsOf(c), typeInt, func(row int) (int32, error) {
 		switch {
 		case start.IsNull(start.At(row)):
@@ -252,6 +247,10 @@ func locate(c *Call) arrow.Array {
 		case s.arg.IsNull(s.arg.At(row)) || what.arg.IsNull(what.arg.At(row)):
 			return 0, errNull
 		}
-		return found(s.at(row), what.at(row), from.at(row))
+		n, err := from.at(row)
+		if err != nil {
+			return 0, err
+		}
+		return found(s.at(row), what.at(row), n[0])
 	})
 }

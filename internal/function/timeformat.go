@@ -1,6 +1,7 @@
 package function
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -80,23 +81,24 @@ func letters(rest string) (layoutPart, int, error) {
 	return layoutPart{letter: rest[0], count: n}, n, nil
 }
 
-// quotedText reads a text between apostrophes, or two of them as one.
+// quotedText reads a text between apostrophes, of which two within it are one, and nothing is one too.
 func quotedText(rest string) (text string, n int, err error) {
-	if strings.HasPrefix(rest, "''") {
-		return "'", 2, nil
-	}
 	for i := 1; ; {
 		end := strings.IndexByte(rest[i:], '\'')
 		if end < 0 {
-			return "", 0, fmt.Errorf("an apostrophe has no partner")
+			return "", 0, errors.New("an apostrophe has no partner")
 		}
 		text += rest[i : i+end]
 		i += end + 1
-		if i == len(rest) || rest[i] != '\'' {
-			return text, i, nil
+		if i < len(rest) && rest[i] == '\'' {
+			text += "'"
+			i++
+			continue
 		}
-		text += "'"
-		i++
+		if text == "" {
+			text = "'"
+		}
+		return text, i, nil
 	}
 }
 

@@ -37,10 +37,10 @@ func newReader(l *layout) (*reader, error) {
 			if q.letter == 0 {
 				break
 			}
-			if p.letter == 'S' || !p.fixed() && !q.fixed() {
+			if !p.bounded() && !q.fixed() {
 				return nil, fmt.Errorf("the format %s has no mark between %c and the numbers behind it: texts are read by formats in which numbers end by a mark, or have two digits behind the first", shownText(l.text), p.letter)
 			}
-			if p.fixed() {
+			if p.bounded() {
 				break
 			}
 			r.follow[i] += q.count
@@ -49,8 +49,9 @@ func newReader(l *layout) (*reader, error) {
 	return r, nil
 }
 
-// fixed says whether a number has as many digits as letters.
-func (p layoutPart) fixed() bool { return p.count == 2 && p.letter != 'S' }
+// fixed says whether a number has as many digits as letters, bounded whether it has no more.
+func (p layoutPart) fixed() bool   { return p.count == 2 && p.letter != 'S' }
+func (p layoutPart) bounded() bool { return p.count == 2 || p.letter == 'S' }
 
 // civilTime is what a text says.
 type civilTime struct {
