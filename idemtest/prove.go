@@ -117,8 +117,9 @@ var ways = []way{
 // The table itself is run on once; all else happens on copies of it in memory, on which no wait
 // takes time. The job must write to the table that it is handed, and return its errors rather than
 // fail the test. It is run about a hundred times for a job of a few calls, always on the goroutine of
-// the test, also within another run of it (TwoAtOnce); while it holds a lock it must not call the
-// table. What it keeps outside of the table is not set back between runs.
+// the test, also within another run of it: one that holds a lock of its own while it calls the table
+// would wait for itself, and must skip TwoAtOnce. What it keeps outside of the table is not set back
+// between runs.
 func Prove(t testing.TB, table *idem.Table, job idem.Job, o Options) {
 	t.Helper()
 	p, err := newProof(t.Context(), table, job, o)
