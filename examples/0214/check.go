@@ -45,10 +45,10 @@ func finished(fsys fs.FS) (lines, error) {
 	return out, nil
 }
 
-// record is a line of a file by column.
-type record map[string]string
+// spelled is a line of a file by column, as it is spelled.
+type spelled map[string]string
 
-func readAll(fsys fs.FS, name string) ([]record, error) {
+func readAll(fsys fs.FS, name string) ([]spelled, error) {
 	f, err := fsys.Open(name)
 	if err != nil {
 		return nil, err
@@ -62,9 +62,9 @@ func readAll(fsys fs.FS, name string) ([]record, error) {
 	if err != nil {
 		return nil, err
 	}
-	var out []record
+	var out []spelled
 	for _, fields := range all[1:] {
-		r := record{}
+		r := spelled{}
 		for i, name := range all[0] {
 			r[name] = fields[i]
 		}
@@ -73,8 +73,8 @@ func readAll(fsys fs.FS, name string) ([]record, error) {
 	return out, nil
 }
 
-// line is the row that the table must have for the record.
-func (r record) line() (string, error) {
+// line is the row that the table must have for the line.
+func (r spelled) line() (string, error) {
 	date, err := time.Parse("2006-1-2", r["year"]+"-"+r["month"]+"-"+r["day"])
 	if err != nil {
 		return "", err
@@ -100,7 +100,7 @@ func (r record) line() (string, error) {
 }
 
 // known is when the last that the record says was known.
-func (r record) known(date time.Time) (time.Time, error) {
+func (r spelled) known(date time.Time) (time.Time, error) {
 	has := func(name string) bool { return r[name] != missing }
 	landed := has("arr_time") || has("arr_delay") || has("air_time")
 	if !landed && !has("dep_time") && !has("dep_delay") {
@@ -185,16 +185,18 @@ func sameAsFiles(ctx context.Context, t *idem.Table, want lines) error {
 
 // sums adds up the measures of flights as they were known at a stage, as a fingerprint prints them.
 func sums(flights []*flight, s stage) []string {
-	var out []string
-	for _, name := range measures {
-		c := slices.IndexFunc(columns, func(c column) bool { return c.name == name })
-		total := int64(0)
-		for _, f := range flights {
-			if !f.values[c].null && columns[c].since <= s {
-				total += f.values[c].n
+	totals := make([]int64, len(measures))
+	for _, f := range flights {
+		known := change{f, min(s, f.last())}.row()
+		for i, v := range known.measured() {
+			if v != nil {
+				totals[i] += int64(*v)
 			}
 		}
-		out = append(out, fmt.Sprintf("%s=%d", name, total))
+	}
+	var out []string
+	for i, name := range measures {
+		out = append(out, fmt.Sprintf("%s=%d", name, totals[i]))
 	}
 	return out
 }

@@ -18,34 +18,27 @@ const (
 // its air time after its departure. Of a diverted flight, which has none, the arrival is known a
 // day later.
 func (f *flight) stamp() error {
-	start := f.value("time_hour").n + f.value("minute").n*minute
+	start := f.TimeHour.UnixMicro() + int64(f.Minute)*minute
 	f.at[scheduled] = int64(f.day) * oneDay // midnight UTC is the evening before in New York
 	if f.knows(departed) || f.knows(arrived) {
-		f.at[departed] = start + f.value("dep_delay").n*minute // without a delay it is 0
+		f.at[departed] = start
+		if f.DepDelay != nil {
+			f.at[departed] += int64(*f.DepDelay) * minute
+		}
 	}
 	if f.knows(arrived) {
 		f.at[arrived] = f.at[departed] + oneDay
-		if air := f.value("air_time"); !air.null {
-			f.at[arrived] = f.at[departed] + air.n*minute
+		if f.AirTime != nil {
+			f.at[arrived] = f.at[departed] + int64(*f.AirTime)*minute
 		}
 	}
 	if f.at[departed] != 0 && f.at[departed] <= f.at[scheduled] {
 		return errors.New("columns time_hour, minute, dep_delay: the flight left before the evening of its schedule")
 	}
 	if f.at[arrived] != 0 && f.at[arrived] <= f.at[departed] {
-		return fmt.Errorf("column air_time: %d: the flight arrived before it left", f.value("air_time").n)
+		return fmt.Errorf("column air_time: %d: the flight arrived before it left", *f.AirTime)
 	}
 	return nil
-}
-
-// knows says whether a column of a stage has a value.
-func (f *flight) knows(s stage) bool {
-	for i, c := range columns {
-		if c.since == s && !f.values[i].null {
-			return true
-		}
-	}
-	return false
 }
 
 // delivery is the feed of changes as it comes in: every change twice, in any order, cut into

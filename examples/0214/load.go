@@ -129,7 +129,7 @@ const deliveries = 4
 
 // merge merges changes: the newest of each flight stays.
 func merge(ctx context.Context, t *idem.Table, changes []change) (*idem.Result, error) {
-	return t.Merge(ctx, &rows{list: changes}, idem.Merge{On: businessKey, Newer: []string{"updated_at"}})
+	return t.Merge(ctx, rows(changes), idem.Merge{On: businessKey, Newer: []string{"updated_at"}})
 }
 
 // mergeLateChanges is step d: departures and arrivals, each twice and in any order; then all of it

@@ -113,7 +113,11 @@ func prepare(ctx context.Context, data, keep string, out io.Writer) (*night, err
 	if n.place, err = placeOf(keep); err != nil {
 		return nil, err
 	}
-	if n.table, _, err = idem.Create(ctx, n.place, definition(), idem.Options{}); err != nil {
+	def, err := definition()
+	if err != nil {
+		return nil, err
+	}
+	if n.table, _, err = idem.Create(ctx, n.place, def, idem.Options{}); err != nil {
 		return nil, err
 	}
 	if err := n.empty(ctx); err != nil {
@@ -136,7 +140,7 @@ func placeOf(keep string) (string, error) {
 
 // empty lets the night begin again on a table that an earlier one left.
 func (n *night) empty(ctx context.Context) error {
-	if _, err := n.table.ReplaceAll(ctx, &rows{}, idem.ReplaceAll{AllowEmpty: true}); err != nil {
+	if _, err := n.table.ReplaceAll(ctx, rows(nil), idem.ReplaceAll{AllowEmpty: true}); err != nil {
 		return err
 	}
 	_, err := n.table.RewindTxn(ctx, streamApp, -1)
