@@ -93,6 +93,8 @@ func TestEveryClaimIsHeldAgainstTheTable(t *testing.T) {
 		{"a condition", `"predicate_checks":[{"predicate":"n > 1","rows":2}]`, `"predicate_checks":[{"predicate":"n > 1","rows":1}]`},
 		{"the files that a condition leaves", `"predicate_checks":[{"predicate":"n > 1","files_after_skipping":2}]`,
 			`"predicate_checks":[{"predicate":"n > 1","files_after_skipping":1}]`},
+		{"a condition that has to be evaluated", `"predicate_checks":[{"predicate":"n % 2 = 0","rows":1}]`, `"predicate_checks":[{"predicate":"rand() < n","rows":3}]`},
+		{"a condition that has to be read", `"predicate_checks":[{"predicate":"n = '1'","rows":1}]`, `"predicate_checks":[{"predicate":"n = ANY(1)","rows":1}]`},
 		{"the outcome", `"rows":3`, `"outcome":"refuse"`},
 	} {
 		t.Run(c.why, func(t *testing.T) {
