@@ -229,6 +229,30 @@ func TestComputedValuesAreSparks(t *testing.T) {
 	}
 }
 
+// How many of five rows Spark 4.1 finds.
+func TestCountsAreSparks(t *testing.T) {
+	schema := arrow.NewSchema([]arrow.Field{
+		{Name: "a b", Type: arrow.PrimitiveTypes.Int32, Nullable: true}, {Name: "dd", Type: arrow.FixedWidthTypes.Date32, Nullable: true},
+		{Name: "tt", Type: tsType, Nullable: true}, {Name: "str", Type: arrow.BinaryTypes.String, Nullable: true},
+	}, nil)
+	batch, _, err := array.RecordFromJSON(memory.DefaultAllocator, schema, strings.NewReader(`[
+		{"a b": -1, "dd": "2024-03-01", "tt": "1969-12-31T23:59:59.999999Z", "str": "01"}, {"a b": 1, "dd": "2024-02-29", "tt": "2024-02-29T00:00:00Z", "str": "1"},
+		{"a b": 2, "dd": "2024-02-28", "tt": "2024-02-29T23:59:59.999999Z", "str": "10"}, {"a b": 3, "dd": null, "tt": "2024-03-01T00:00:00Z", "str": "2"},
+		{"a b": null, "dd": "1999-01-01", "tt": null, "str": null}]`))
+	require.NoError(t, err)
+	for _, c := range []struct {
+		text string
+		rows int
+	}{
+		{"cast(`a b` as string) = '1'", 1}, {"`a b` > 1.5", 2}, {"`a b` < 2147483648", 4}, {"dd = '2024-02-29'", 1}, {"dd > timestamp'2024-02-29 12:00:00'", 1},
+		{"cast(tt as date) = '2024-02-29'", 2}, {"tt = '2024-02-29'", 1}, {"tt = '2024-02-29 01:00:00+01:00'", 1}, {"date_format(tt, 'yyyy-MM') = '2024-02'", 2},
+		{"cast(str as int) = 10", 1}, {"`A B` = 2", 1}, {"`a b` % 2 = 0", 1}, {"dd + interval 1 day = '2024-03-01'", 1}, {"str BETWEEN '1' AND '2'", 3},
+		{"`a b` IS NOT DISTINCT FROM 1", 1}, {"`a b` IS DISTINCT FROM 1", 4}, {"dd IN ('2024-02-29', '1999-01-01')", 2}, {"length(str) > `a b`", 1},
+	} {
+		require.Equal(t, c.rows, strings.Count(eval(t, batch, c.text), "T"), c.text)
+	}
+}
+
 func TestLike(t *testing.T) {
 	texts := rowsOf(t, arrow.BinaryTypes.String, `["", "a", "abc", "aXc", "a%c", "a\nb", "ab\\c", "😀b", null, "aab", "a_c"]`)
 	for _, c := range []struct{ text, want, why string }{
