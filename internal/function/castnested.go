@@ -108,10 +108,22 @@ func castLists(to arrow.DataType, parts []*Function) func(*Call) arrow.Array {
 			return n.nested(to, offsets, []arrow.ArrayData{values[0].Data()})
 		}
 		n.refuseTwins(values[0], ends)
+		values[0] = withoutNulls(values[0])
+		defer values[0].Release()
 		entries := array.NewData(t.Elem(), values[0].Len(), []*memory.Buffer{nil}, []arrow.ArrayData{values[0].Data(), values[1].Data()}, 0, 0)
 		defer entries.Release()
 		return n.nested(to, offsets, []arrow.ArrayData{entries})
 	}
+}
+
+// withoutNulls gives the NULLs of an array the values that lie under them: keys that failed, in maps that
+// are NULL themselves.
+func withoutNulls(a arrow.Array) arrow.Array {
+	old := a.Data()
+	buffers := append([]*memory.Buffer{nil}, old.Buffers()[1:]...)
+	data := array.NewData(old.DataType(), old.Len(), buffers, old.Children(), 0, old.Offset())
+	defer data.Release()
+	return array.MakeFromData(data)
 }
 
 // rebased is the offsets of lists, from 0, and which values they are about. Lists that are NULL have none.

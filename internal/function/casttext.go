@@ -132,9 +132,8 @@ func readInteger[T integer](s string) (T, error) {
 		if d > 9 {
 			return 0, noValue
 		}
-		if n = n*10 + uint64(d); n > 1<<63 {
-			n, beyond = 1<<60, true // to go on over further digits
-		}
+		beyond = beyond || n > math.MaxInt64/10 // a digit more is beyond 64 bits
+		n = n*10 + uint64(d)
 	}
 	v, err := toBigint(u256{n}, neg)
 	if beyond || err != nil {
