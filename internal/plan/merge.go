@@ -40,6 +40,7 @@ type Merge struct {
 
 	again repeats
 	fixed breaches
+	rows  struct{ written, copied int64 } // by the last proposal
 
 	mu       sync.Mutex
 	made     []*delta.Add // every file that was written
@@ -165,6 +166,7 @@ func (p *Merge) propose(snap *delta.Snapshot, files []*delta.Add, changed []*tou
 			delta.ErrCorrupt, before, c.Inserted, c.Deleted, after)
 	}
 	c.count(outs)
+	p.rows.written, p.rows.copied = after, after-c.Inserted-c.Updated
 	actions = append(actions, adds(outs)...)
 	p.proposed = p.proposed || len(actions) > 0
 	return &Proposal{
@@ -191,7 +193,8 @@ func (p *Merge) metrics() map[string]string {
 		"numTargetRowsMatchedDeleted":            n(c.Deleted - c.DeletedBySource),
 		"numTargetRowsNotMatchedBySourceUpdated": n(c.UpdatedBySource),
 		"numTargetRowsNotMatchedBySourceDeleted": n(c.DeletedBySource),
-		"numTargetFilesAdded":                    n(c.FilesAdded), "numTargetFilesRemoved": n(c.FilesRemoved),
+		"numTargetRowsCopied":                    n(p.rows.copied), "numOutputRows": n(p.rows.written),
+		"numTargetFilesAdded": n(c.FilesAdded), "numTargetFilesRemoved": n(c.FilesRemoved), "numTargetBytesAdded": n(c.BytesAdded),
 	}
 }
 

@@ -112,6 +112,11 @@ func (l *clauses) action(k int32) MergeAction {
 	return l.list[k].Do
 }
 
+// changes says whether some clause does something.
+func (l *clauses) changes() bool {
+	return slices.ContainsFunc(l.list, func(c clause) bool { return c.Do != MergeNothing })
+}
+
 // setting gives the pairs whose clause sets columns, and those whose clause deletes.
 func (l *clauses) setting(which []int32) (sets, deletes []int32) {
 	for i, k := range which {

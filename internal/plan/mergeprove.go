@@ -21,15 +21,14 @@ type repeats struct {
 	mu    sync.Mutex
 	n     int64
 	first string // the least of what is said about one of them, so that it depends on no order
+	guard bool   // a guard would have kept some of them
 }
 
-func (r *repeats) add(n int, what string) {
-	if n == 0 {
-		return
-	}
+func (r *repeats) add(n int, guard bool, what string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.n += int64(n)
+	r.guard = r.guard || guard
 	if r.first == "" || what < r.first {
 		r.first = what
 	}
@@ -43,9 +42,12 @@ func (r *repeats) verdict() error {
 	if r.n > 1 {
 		text = fmt.Sprintf("%s, one of %d such rows", text, r.n)
 	}
-	return fmt.Errorf("%w: a second call with the same rows would change the table again: %s; nothing was changed: order the versions of a row with Newer, so that "+
-		"a source row that was applied is not newer any more; or give the call a Txn, so that the repeat is skipped; or give the clause a condition that is not TRUE once it was applied",
-		delta.ErrInput, text)
+	guard := ""
+	if r.guard {
+		guard = "order the versions of a row with Newer, so that a source row that was applied is not newer any more; or "
+	}
+	return fmt.Errorf("%w: a second call with the same rows would change the table again: %s; nothing was changed: %sgive the call a Txn, so that the repeat is skipped; "+
+		"or give the clause a condition that is not TRUE once it was applied", delta.ErrInput, text, guard)
 }
 
 // prove judges rows again as they will be.
@@ -87,7 +89,7 @@ func (p *Merge) settles(l *clauses, next *pairs, did string, key func(int32) str
 	sets, deletes := l.setting(which)
 	if len(deletes) > 0 {
 		k := deletes[0]
-		p.again.add(len(deletes), fmt.Sprintf("the row with the key %s, which this call %s, would be deleted by %s", key(k), did, l.list[which[k]].name))
+		p.again.add(len(deletes), l == p.shape.matched, fmt.Sprintf("the row with the key %s, which this call %s, would be deleted by %s", key(k), did, l.list[which[k]].name))
 	}
 	if len(sets) == 0 {
 		return nil
@@ -97,7 +99,7 @@ func (p *Merge) settles(l *clauses, next *pairs, did string, key func(int32) str
 	if err != nil {
 		return err
 	}
-	p.again.add(len(sets), fmt.Sprintf("the row with the key %s, which this call %s, would be updated by %s (%s)", key(k), did, l.list[which[k]].name, shown))
+	p.again.add(len(sets), l == p.shape.matched, fmt.Sprintf("the row with the key %s, which this call %s, would be updated by %s (%s)", key(k), did, l.list[which[k]].name, shown))
 	return nil
 }
 
@@ -155,7 +157,7 @@ func (p *Merge) proveGone(s *source, gone []int32) error {
 	sets, _ := l.setting(which)
 	if len(sets) > 0 {
 		k := sets[0]
-		p.again.add(len(sets), fmt.Sprintf("the row with the key %s, which this call deletes, would be inserted by %s; a clause of NotMatched that does nothing keeps such rows out",
+		p.again.add(len(sets), false, fmt.Sprintf("the row with the key %s, which this call deletes, would be inserted by %s; a clause of NotMatched that does nothing keeps such rows out",
 			key(k), l.list[which[k]].name))
 	}
 	return nil

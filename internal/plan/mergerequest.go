@@ -132,7 +132,7 @@ func (c *MergeClause) validate(list string, last bool) error {
 	case c.Do < MergeSet || c.Do > MergeNothing:
 		return fmt.Errorf("has an action that does not exist (Do is %d)", c.Do)
 	case c.When == nil && !last:
-		return fmt.Errorf("has no condition, so that no clause behind it is ever reached; give it one, or put it last")
+		return fmt.Errorf("has no condition, so that a clause behind it is never reached; give it one, or put it last")
 	case c.Do != MergeSet && (c.Columns != nil || len(c.Set) > 0):
 		return fmt.Errorf("sets no column, and has Columns or Set; leave them out, or let it set (DoSet)")
 	case c.Do == MergeDelete && list == notMatchedList:
@@ -190,7 +190,7 @@ func (r *MergeRequest) matched(mark *soft, guard []string) []asked {
 	if r.Matched != nil {
 		return asks(matchedList, r.Matched)
 	}
-	update := asked{MergeClause: MergeClause{Columns: r.Update}, all: r.Update == nil, name: "the update", listed: "Merge.Update"}
+	update := asked{MergeClause: MergeClause{Columns: r.Update}, all: r.Update == nil, name: called("the update", "Merge.Update", r.Update), listed: "Merge.Update"}
 	out := []asked{update}
 	if r.DeleteWhen == nil {
 		return out
@@ -208,7 +208,7 @@ func (r *MergeRequest) notMatched(mark *soft) []asked {
 	if r.NotMatched != nil {
 		return asks(notMatchedList, r.NotMatched)
 	}
-	insert := asked{MergeClause: MergeClause{Columns: r.Insert}, all: r.Insert == nil, name: "the insert", listed: "Merge.Insert"}
+	insert := asked{MergeClause: MergeClause{Columns: r.Insert}, all: r.Insert == nil, name: called("the insert", "Merge.Insert", r.Insert), listed: "Merge.Insert"}
 	if r.DeleteWhen == nil {
 		return []asked{insert}
 	}
@@ -221,6 +221,14 @@ func (r *MergeRequest) notMatched(mark *soft) []asked {
 		gone.all, gone.deletes = false, true
 	}
 	return []asked{gone, insert}
+}
+
+// called is how messages call what a field lists, or what happens without it.
+func called(otherwise, field string, columns []string) string {
+	if columns != nil {
+		return field
+	}
+	return otherwise
 }
 
 func (s *soft) set(value expr.Expr) []MergeAssignment {

@@ -66,7 +66,7 @@ func (p *Merge) settlePart(ctx context.Context, s *source, live []bool, c *Count
 	if err != nil {
 		return nil, err
 	}
-	if !slices.ContainsFunc(p.shape.notMatched.list, func(c clause) bool { return c.Do == MergeSet }) {
+	if !p.shape.notMatched.changes() {
 		return todo, nil
 	}
 	var unmatched, gone []int32
@@ -94,7 +94,7 @@ func (p *Merge) settlePart(ctx context.Context, s *source, live []bool, c *Count
 // met says which rows of a part match a row of the table, and for which of them such a row stays.
 func (p *Merge) met(ctx context.Context, s *source, live []bool) (seen, stays bits, err error) {
 	seen, stays = newBits(s.size()), newBits(s.size())
-	single := len(p.shape.matched.list) > 0 && !p.Request.AllowTargetDuplicates
+	single := p.shape.matched.changes() && !p.Request.AllowTargetDuplicates
 	for batch, err := range s.matches.Batches() {
 		if err != nil {
 			return nil, nil, err

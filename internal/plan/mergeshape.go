@@ -67,7 +67,7 @@ func newMergeShape(r *MergeRequest, input *arrow.Schema, snap *delta.Snapshot) (
 	if err := s.guards(r); err != nil {
 		return nil, err
 	}
-	if s.immutable, err = s.places("Immutable", r.Immutable, "so it cannot be kept"); err != nil {
+	if err := s.fix(r); err != nil {
 		return nil, err
 	}
 	m, err := s.draft(r, input)
@@ -128,6 +128,19 @@ func (s *mergeShape) guards(r *MergeRequest) error {
 	for i, g := range s.guardPlaces {
 		if slices.ContainsFunc(s.guardPlaces[:i], func(p place) bool { return slices.Equal(p, g) }) {
 			return fmt.Errorf("%w: Merge.Newer names %q twice", delta.ErrInput, g.name(s.table))
+		}
+	}
+	return nil
+}
+
+// fix finds the columns that no update may change.
+func (s *mergeShape) fix(r *MergeRequest) (err error) {
+	if s.immutable, err = s.places("Immutable", r.Immutable, "so it cannot be kept"); err != nil {
+		return err
+	}
+	for _, at := range s.immutable {
+		if slices.ContainsFunc(s.guardPlaces, func(g place) bool { return g.within(at) }) {
+			return fmt.Errorf("%w: Merge.Immutable names %q, which is, or holds, a column of Newer: every update changes it", delta.ErrInput, at.name(s.table))
 		}
 	}
 	return nil

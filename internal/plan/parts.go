@@ -21,7 +21,7 @@ import (
 const shares = 4
 
 // leastShare is the least that is looked at together: below it a batch costs more than its rows.
-const leastShare = 8 << 10
+const leastShare = 1 << 10
 
 // share is a quarter of the budget of a call.
 func (e *Env) share() int64 { return max(e.memoryBytes()/shares, leastShare) }
