@@ -18,6 +18,9 @@ const (
 
 	// batchBytes closes a batch early: the bytes of the text or values that went into it.
 	batchBytes = 16 << 20
+
+	// cellBytes is what a value counts beside its text: a NULL has none, and takes room.
+	cellBytes = 8
 )
 
 // batcher gathers rows into batches.
@@ -71,7 +74,8 @@ func (b *batcher) next() (arrow.RecordBatch, error) {
 			break
 		}
 		if err != nil && !bad.take(err, rows) {
-			return nil, err
+			bad.final(err)
+			break
 		}
 		rows++
 		bytes += n
@@ -115,6 +119,13 @@ func (b *badRows) take(err error, row int) bool {
 		return false
 	}
 	return true
+}
+
+// final notes an error behind which nothing can be read. A bad row before it comes first.
+func (b *badRows) final(err error) {
+	if b.first == nil {
+		b.first = err
+	}
 }
 
 // error tells of the first bad row, and how many others there are among the rows behind it.

@@ -70,7 +70,7 @@ func BenchmarkReadCSV(b *testing.B) {
 	b.Run("reader=records", func(b *testing.B) {
 		b.SetBytes(int64(len(data)))
 		for b.Loop() {
-			rows, err := records.CSVFrom(bytes.NewReader(data), benchSchema, records.CSVOptions{})
+			rows, err := records.CSVFrom(benchSchema, bytes.NewReader(data), records.CSVOptions{})
 			require.NoError(b, err)
 			drain(b, rows)
 		}
@@ -158,7 +158,7 @@ func BenchmarkReadJSONLines(b *testing.B) {
 	b.Run("reader=records", func(b *testing.B) {
 		b.SetBytes(int64(out.Len()))
 		for b.Loop() {
-			rows, err := records.JSONLinesFrom(bytes.NewReader(out.Bytes()), benchSchema, records.JSONOptions{})
+			rows, err := records.JSONLinesFrom(benchSchema, bytes.NewReader(out.Bytes()), records.JSONOptions{})
 			require.NoError(b, err)
 			drain(b, rows)
 		}

@@ -2,6 +2,7 @@ package records
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -80,8 +81,9 @@ func (o *CSVOptions) nulls() []string {
 	return o.NullText
 }
 
+// check looks at the options and at a schema of which the files may have a part.
 func (o *CSVOptions) check(schema *arrow.Schema) error {
-	if err := checkTypes(schema, true, "CSV"); err != nil {
+	if err := checkTypes(schema, false, "CSV"); err != nil {
 		return err
 	}
 	if c := o.comma(); c == '"' || c == '\n' || c == '\r' || c >= utf8.RuneSelf {
@@ -95,10 +97,15 @@ func (o *CSVOptions) check(schema *arrow.Schema) error {
 	if o.SkipLines < 0 {
 		return inputErrorf("CSVOptions.SkipLines is negative (%d)", o.SkipLines)
 	}
-	return errors.Join(o.Format.check(schema), checkLineBytes(o.MaxLineBytes), checkBatchRows(o.BatchRows))
+	return cmp.Or(checkLineBytes(o.MaxLineBytes), checkBatchRows(o.BatchRows))
 }
 
-// CSV reads CSV files whose columns have the types of a schema, as a rule [idem.Table.Schema]. Files
+// checkColumns looks at the columns that are read or written.
+func (o *CSVOptions) checkColumns(schema *arrow.Schema) error {
+	return cmp.Or(checkTypes(schema, true, "CSV"), o.Format.check(schema))
+}
+
+// CSV reads CSV files whose columns have the types of a schema, as a rule idem's Table.Schema. Files
 // packed with gzip are unpacked.
 //
 // Columns go by the names of the header line, ignoring case, in any order, which may be another one
@@ -135,7 +142,7 @@ func CSV(schema *arrow.Schema, files Files, o CSVOptions) (*Rereader, error) {
 }
 
 // CSVFrom reads CSV as [CSV] does, once and from a stream, which the caller closes.
-func CSVFrom(r io.Reader, schema *arrow.Schema, o CSVOptions) (*Reader, error) {
+func CSVFrom(schema *arrow.Schema, r io.Reader, o CSVOptions) (*Reader, error) {
 	s, err := newCSVSource(schema, o)
 	if err != nil {
 		return nil, err
@@ -220,6 +227,9 @@ func (s *csvSource) begin(f *textFile) error {
 	}
 	s.lex.single = len(names) == 1
 	if s.schema == nil {
+		if err := s.options.checkColumns(schema); err != nil {
+			return err
+		}
 		s.schema = schema
 		s.batcher = newBatcher(schema, s.options.Allocator, s.options.BatchRows, s.bind)
 	} else if !s.schema.Equal(schema) {
@@ -303,7 +313,7 @@ func (s *csvSource) row() (int, error) {
 			return 0, &badRow{f.at(s.file.line(s.lex.lineOf(i)))}
 		}
 	}
-	return s.lex.size(), nil
+	return s.lex.size() + cellBytes*len(s.fields), nil
 }
 
 // field appends a field of the record. valid says that all of the record is UTF-8.

@@ -24,7 +24,7 @@ var _ idem.Rewinder = (*records.Rereader)(nil)
 func csvLines(t testing.TB, schema *arrow.Schema, text string, o records.CSVOptions) []string {
 	t.Helper()
 	o.Allocator = checked(t)
-	rows, err := records.CSVFrom(strings.NewReader(text), schema, o)
+	rows, err := records.CSVFrom(schema, strings.NewReader(text), o)
 	require.NoError(t, err)
 	defer rows.Release()
 	return lines(t, rows)
@@ -33,7 +33,7 @@ func csvLines(t testing.TB, schema *arrow.Schema, text string, o records.CSVOpti
 func csvFailure(t testing.TB, schema *arrow.Schema, text string, o records.CSVOptions) string {
 	t.Helper()
 	o.Allocator = checked(t)
-	rows, err := records.CSVFrom(strings.NewReader(text), schema, o)
+	rows, err := records.CSVFrom(schema, strings.NewReader(text), o)
 	return failure(t, rows, err)
 }
 
@@ -144,6 +144,7 @@ func TestCSVErrors(t *testing.T) {
 		{"also within a record", "s,id\n\"a\nb\",x\n", records.CSVOptions{}, `line 3, column "id": the value "x"`},
 		{"and before the header", "preamble\n\nid,s\nx,y\n", records.CSVOptions{SkipLines: 1}, `line 4, column "id": the value "x"`},
 		{"the other bad rows of the batch are counted", "id\n1\nx\n2\ny\nz\n3\n", records.CSVOptions{}, `line 3, column "id": the value "x" is not a whole number (2 of the 4 rows behind it are wrong too)`},
+		{"a bad row comes before what cannot be read behind it", "id\nx\n1\n\"", records.CSVOptions{}, `line 2, column "id": the value "x" is not a whole number`},
 		{"long values are cut", "id\n" + strings.Repeat("ä", 100) + "\n", records.CSVOptions{}, `the value "` + strings.Repeat("ä", 30) + `"… is not`},
 		{"a quote in the middle", "id,s\n1,a\"b\n", records.CSVOptions{}, `line 2: a quote stands in a field that does not begin with one`},
 		{"a field that goes on behind its quote", "id,s\n1,\"a\"b\n", records.CSVOptions{}, `line 2: a quoted field goes on behind its closing quote; quotes in a field are written twice`},
@@ -199,15 +200,32 @@ func TestCSVOptionErrors(t *testing.T) {
 		{"bytes in another way", id, records.CSVOptions{Format: records.Format{Binary: 7}}, "Format.Binary is 7"},
 	} {
 		t.Run(c.why, func(t *testing.T) {
-			_, err := records.CSVFrom(strings.NewReader("id\n1\n"), c.schema, c.o)
+			var names []string
+			for i := 0; c.schema != nil && i < c.schema.NumFields(); i++ {
+				names = append(names, c.schema.Field(i).Name)
+			}
+			_, err := records.CSVFrom(c.schema, strings.NewReader(strings.Join(names, ",")+"\n"), c.o)
 			require.ErrorIs(t, err, idem.ErrInput)
 			require.ErrorContains(t, err, c.want)
 			_, err = records.WriteCSV(io.Discard, c.schema, seqOf(), c.o)
 			require.ErrorIs(t, err, idem.ErrInput, "writing checks the same options")
 		})
 	}
-	_, err := records.CSVFrom(nil, id, records.CSVOptions{})
+	_, err := records.CSVFrom(id, nil, records.CSVOptions{})
 	require.ErrorIs(t, err, idem.ErrInput)
+}
+
+// TestCSVOfSomeColumns: what the files lack is not asked whether text can hold it.
+func TestCSVOfSomeColumns(t *testing.T) {
+	s := schemaOf(field("at", ts), field("wall", ntz), field("l", arrow.ListOf(i64)))
+	o := records.CSVOptions{Format: records.Format{TimestampLayout: time.RFC3339}}
+	require.Equal(t, []string{"2013-01-31T10:00:00Z"}, csvLines(t, s, "at\n2013-01-31T10:00:00Z\n", o))
+
+	b := fromJSON(t, checked(t), s, `[{"at":"2013-01-31T10:00:00Z"}]`)
+	defer b.Release()
+	o.Columns = []string{"at"}
+	_, err := records.WriteCSV(io.Discard, s, seqOf(b), o)
+	require.NoError(t, err)
 }
 
 func TestCSVFormats(t *testing.T) {
@@ -337,13 +355,15 @@ func TestCSVOnDisk(t *testing.T) {
 
 	_, err = records.CSV(schema, records.Files{Names: []string{filepath.Join(place, "none.csv")}}, records.CSVOptions{})
 	require.ErrorIs(t, err, fs.ErrNotExist)
+	_, err = records.CSV(schema, records.Files{Names: []string{os.DevNull}}, records.CSVOptions{})
+	require.ErrorContains(t, err, "is no regular file, so it cannot be read again; read it as a stream", "what was read of a pipe is gone")
 }
 
 // TestCSVReadErrors: an error of the file system is no error of the input, and ends the rows.
 func TestCSVReadErrors(t *testing.T) {
 	broken := errors.New("the disk is gone")
 	for _, text := range []string{"id\n1\n2", packed("id\n1\n2\n")[:20]} {
-		rows, err := records.CSVFrom(io.MultiReader(strings.NewReader(text), iotest.ErrReader(broken)), schemaOf(field("id", i64)), records.CSVOptions{Allocator: checked(t)})
+		rows, err := records.CSVFrom(schemaOf(field("id", i64)), io.MultiReader(strings.NewReader(text), iotest.ErrReader(broken)), records.CSVOptions{Allocator: checked(t)})
 		if err == nil {
 			_, err = tryLines(rows)
 			rows.Release()
@@ -351,7 +371,7 @@ func TestCSVReadErrors(t *testing.T) {
 		require.ErrorIs(t, err, broken)
 		require.NotErrorIs(t, err, idem.ErrInput)
 	}
-	_, err := records.CSVFrom(iotest.ErrReader(broken), schemaOf(field("id", i64)), records.CSVOptions{})
+	_, err := records.CSVFrom(schemaOf(field("id", i64)), iotest.ErrReader(broken), records.CSVOptions{})
 	require.ErrorIs(t, err, broken)
 }
 
@@ -362,7 +382,7 @@ func TestCSVSlowStream(t *testing.T) {
 		"one byte": iotest.OneByteReader(strings.NewReader(text)), "data with the error": iotest.DataErrReader(strings.NewReader(text)),
 		"half": iotest.HalfReader(strings.NewReader(text)),
 	} {
-		rows, err := records.CSVFrom(r, schemaOf(field("id", i64), field("s", arrow.BinaryTypes.String)), records.CSVOptions{Allocator: checked(t)})
+		rows, err := records.CSVFrom(schemaOf(field("id", i64), field("s", arrow.BinaryTypes.String)), r, records.CSVOptions{Allocator: checked(t)})
 		require.NoError(t, err, name)
 		require.Equal(t, []string{"1|a\"\r\nb", "2|c", "3|"}, lines(t, rows), name)
 		rows.Release()
@@ -375,7 +395,7 @@ func TestCSVBatches(t *testing.T) {
 	schema := schemaOf(field("id", i64), field("s", text))
 	sizes := func(text string, o records.CSVOptions) (out []int64, err error) {
 		o.Allocator = checked(t)
-		rows, err := records.CSVFrom(strings.NewReader(text), schema, o)
+		rows, err := records.CSVFrom(schema, strings.NewReader(text), o)
 		require.NoError(t, err)
 		defer rows.Release()
 		for rows.Next() {

@@ -85,7 +85,7 @@ func ExampleCSVFrom() {
 	ctx := context.Background()
 	t := newOrders(ctx)
 	text := "day,order_id,status,amount,updated_at\n2026-10-20,3,open,7.505,2026-10-20T09:00:00Z\n"
-	rows, err := records.CSVFrom(strings.NewReader(text), t.Schema(), records.CSVOptions{})
+	rows, err := records.CSVFrom(t.Schema(), strings.NewReader(text), records.CSVOptions{})
 	check(err)
 	defer rows.Release()
 	rows.Next()
@@ -131,7 +131,7 @@ func ExampleJSONLinesFrom() {
 {"order_id": 4, "day": "2026-10-20", "status": "open", "updated_at": "2026-10-20T11:00:00Z", "trace": {"host": "a"}}
 `
 	for range 2 {
-		rows, err := records.JSONLinesFrom(strings.NewReader(changes), t.Schema(), records.JSONOptions{Skip: []string{"trace"}})
+		rows, err := records.JSONLinesFrom(t.Schema(), strings.NewReader(changes), records.JSONOptions{Skip: []string{"trace"}})
 		check(err)
 		res, err := t.AppendWithTxn(ctx, rows, idem.Txn{AppID: "orders_feed", Version: 7})
 		rows.Release()

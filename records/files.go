@@ -61,6 +61,8 @@ func (l *fileList) match(pattern string) ([]string, error) {
 	switch {
 	case err == nil && info.IsDir():
 		return nil, inputErrorf("Files.Names: %s is a directory; name its files, as %s", pattern, strings.TrimSuffix(pattern, "/")+"/*.csv")
+	case err == nil && !info.Mode().IsRegular():
+		return nil, inputErrorf("Files.Names: %s is no regular file, so it cannot be read again; read it as a stream", pattern)
 	case err == nil:
 		return []string{pattern}, nil
 	case !strings.ContainsAny(pattern, `*?[\`):

@@ -2,7 +2,7 @@ package records
 
 import (
 	"bytes"
-	"errors"
+	"cmp"
 	"fmt"
 	"io"
 	"unicode/utf8"
@@ -39,7 +39,7 @@ func (o *JSONOptions) check(schema *arrow.Schema) error {
 	if err := checkTypes(schema, false, "JSON lines"); err != nil {
 		return err
 	}
-	return errors.Join(o.Format.check(schema), checkLineBytes(o.MaxLineBytes), checkBatchRows(o.BatchRows), checkKeys(schema))
+	return cmp.Or(o.Format.check(schema), checkLineBytes(o.MaxLineBytes), checkBatchRows(o.BatchRows), checkKeys(schema))
 }
 
 // checkKeys refuses maps whose keys no object has.
@@ -55,7 +55,7 @@ func checkKeys(schema *arrow.Schema) (err error) {
 }
 
 // JSONLines reads files of JSON lines (one object a line) whose keys have the types of a schema, as a
-// rule [idem.Table.Schema]. Files packed with gzip are unpacked.
+// rule idem's Table.Schema. Files packed with gzip are unpacked.
 //
 // Keys go by name, ignoring case; a key that is missing, or null, is NULL. To leave columns of a table
 // alone in a merge, give a schema without them. Structs are objects, lists arrays, and maps objects
@@ -81,7 +81,7 @@ func JSONLines(schema *arrow.Schema, files Files, o JSONOptions) (*Rereader, err
 }
 
 // JSONLinesFrom reads JSON lines as [JSONLines] does, once and from a stream, which the caller closes.
-func JSONLinesFrom(r io.Reader, schema *arrow.Schema, o JSONOptions) (*Reader, error) {
+func JSONLinesFrom(schema *arrow.Schema, r io.Reader, o JSONOptions) (*Reader, error) {
 	s, err := newJSONSource(schema, o)
 	if err != nil {
 		return nil, err
@@ -146,7 +146,7 @@ func (s *jsonSource) row() (int, error) {
 		if f := s.value(line); f != nil {
 			return 0, &badRow{f.at(s.file.line(s.line))}
 		}
-		return len(line), nil
+		return len(line) + cellBytes*s.schema.NumFields(), nil
 	}
 }
 

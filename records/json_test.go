@@ -23,7 +23,7 @@ func nestedSchema() *arrow.Schema {
 func jsonLines(t testing.TB, schema *arrow.Schema, text string, o records.JSONOptions) []string {
 	t.Helper()
 	o.Allocator = checked(t)
-	rows, err := records.JSONLinesFrom(strings.NewReader(text), schema, o)
+	rows, err := records.JSONLinesFrom(schema, strings.NewReader(text), o)
 	require.NoError(t, err)
 	defer rows.Release()
 	return lines(t, rows)
@@ -48,7 +48,7 @@ func TestJSONNested(t *testing.T) {
 {"id":3,"customer":{}}
 `
 	mem := checked(t)
-	reader, err := records.JSONLinesFrom(strings.NewReader(rows), nestedSchema(), records.JSONOptions{Allocator: mem})
+	reader, err := records.JSONLinesFrom(nestedSchema(), strings.NewReader(rows), records.JSONOptions{Allocator: mem})
 	require.NoError(t, err)
 	defer reader.Release()
 	require.True(t, reader.Next())
@@ -144,7 +144,7 @@ func TestJSONErrors(t *testing.T) {
 	} {
 		t.Run(c.why, func(t *testing.T) {
 			c.o.Allocator = checked(t)
-			rows, err := records.JSONLinesFrom(strings.NewReader(c.text), schema, c.o)
+			rows, err := records.JSONLinesFrom(schema, strings.NewReader(c.text), c.o)
 			text := failure(t, rows, err)
 			require.Contains(t, text, c.want)
 			require.True(t, strings.HasPrefix(text, idem.ErrInput.Error()+": "), text)
@@ -165,7 +165,7 @@ func TestJSONOptionErrors(t *testing.T) {
 		"batches without rows":   {schemaOf(field("id", i64)), records.JSONOptions{BatchRows: -1}, "BatchRows is negative"},
 		"lines of negative size": {schemaOf(field("id", i64)), records.JSONOptions{MaxLineBytes: -1}, "MaxLineBytes is -1"},
 	} {
-		_, err := records.JSONLinesFrom(strings.NewReader("{}"), c.schema, c.o)
+		_, err := records.JSONLinesFrom(c.schema, strings.NewReader("{}"), c.o)
 		require.ErrorIs(t, err, idem.ErrInput, why)
 		require.ErrorContains(t, err, c.want, why)
 		_, err = records.WriteJSONLines(io.Discard, c.schema, seqOf(), c.o)
@@ -190,7 +190,7 @@ func TestJSONFiles(t *testing.T) {
 	_, err = records.JSONLines(schema, in(files), records.JSONOptions{})
 	require.ErrorIs(t, err, idem.ErrInput)
 
-	slow, err := records.JSONLinesFrom(iotest.OneByteReader(strings.NewReader(files["a.jsonl"])), schema, records.JSONOptions{Allocator: checked(t)})
+	slow, err := records.JSONLinesFrom(schema, iotest.OneByteReader(strings.NewReader(files["a.jsonl"])), records.JSONOptions{Allocator: checked(t)})
 	require.NoError(t, err)
 	defer slow.Release()
 	require.Equal(t, []string{"1", "2"}, lines(t, slow))

@@ -1,6 +1,7 @@
 package records
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -138,8 +139,8 @@ func (f *parquetFile) isParquet() error {
 	const magic = 4
 	tail := make([]byte, magic)
 	if f.size >= 3*magic {
-		if _, err := f.ReadAt(tail, f.size-magic); err != nil {
-			return err
+		if n, err := f.ReadAt(tail, f.size-magic); n < magic {
+			return fmt.Errorf("read %s: %w", f.name, cmp.Or(err, io.ErrUnexpectedEOF))
 		}
 	}
 	if text := string(tail); text != "PAR1" && text != "PARE" {
@@ -151,19 +152,16 @@ func (f *parquetFile) isParquet() error {
 // explain makes an error of the input out of one that speaks of a table's file. Errors of reading the
 // file stay what they are.
 func (f *parquetFile) explain(err error) error {
-	if err == nil || errors.Is(err, delta.ErrInput) {
-		return err
+	for sentinel, says := range map[error]string{
+		delta.ErrInput:       "",
+		delta.ErrCorrupt:     "it is damaged, or no Parquet file of a kind that is read: ",
+		delta.ErrUnsupported: "it needs what idem lacks: ",
+	} {
+		if errors.Is(err, sentinel) {
+			return inputErrorf("file %s: %s", f.name, strings.ReplaceAll(err.Error(), sentinel.Error()+": ", says))
+		}
 	}
-	text := err.Error()
-	switch {
-	case errors.Is(err, delta.ErrCorrupt):
-		text = strings.ReplaceAll(text, delta.ErrCorrupt.Error(), "it is damaged, or no Parquet file of a kind that is read")
-	case errors.Is(err, delta.ErrUnsupported):
-		text = strings.ReplaceAll(text, delta.ErrUnsupported.Error(), "it needs what idem lacks")
-	default:
-		return err
-	}
-	return inputErrorf("file %s: %s", f.name, text)
+	return err
 }
 
 func (f *parquetFile) close() {
@@ -293,7 +291,7 @@ func (s *parquetSource) rewind() error {
 // Errors: [delta.ErrInput] for types that no table has, and for NULL where the schema has none. An error of the sequence or of the writer is
 // handed on as it is; then the file is not whole.
 func WriteParquet(w io.Writer, schema *arrow.Schema, rows iter.Seq2[arrow.RecordBatch, error], o ParquetOptions) (n int64, err error) {
-	if err := errors.Join(checkTypes(schema, false, "Parquet"), o.check()); err != nil {
+	if err := cmp.Or(checkTypes(schema, false, "Parquet"), o.check()); err != nil {
 		return 0, err
 	}
 	if w == nil || rows == nil {

@@ -154,7 +154,7 @@ func TestParquetTypeErrors(t *testing.T) {
 	} {
 		rows, err := records.Parquet(in(map[string]string{"f": foreign(t, schema.FieldList{c.node}, c.values)}, "f"), records.ParquetOptions{Allocator: checked(t)})
 		require.NoError(t, err, why)
-		require.Contains(t, failure(t, rows, nil), `column x: the rows or the request break a rule: a timestamp ends in 999 nanoseconds`, why)
+		require.Contains(t, failure(t, rows, nil), `break a rule: file f: read f, row group 0: column x: a timestamp ends in 999 nanoseconds`, why)
 	}
 }
 

@@ -1,8 +1,8 @@
 package records
 
 import (
+	"cmp"
 	"database/sql"
-	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -68,7 +68,7 @@ func SQLRows(rows *sql.Rows, o SQLOptions) (*Reader, error) {
 			return nil, err
 		}
 	}
-	if err := errors.Join(checkTypes(wanted, false, "SQLRows"), o.Format.check(wanted)); err != nil {
+	if err := checkTypes(wanted, false, "SQLRows"); err != nil {
 		return nil, err
 	}
 	names := make([]string, len(types))
@@ -79,7 +79,7 @@ func SQLRows(rows *sql.Rows, o SQLOptions) (*Reader, error) {
 	if err != nil {
 		return nil, inputErrorf("the query: %w", err)
 	}
-	if err := checkTypes(schema, true, "a row of a query"); err != nil {
+	if err := cmp.Or(checkTypes(schema, true, "a row of a query"), o.Format.check(schema)); err != nil {
 		return nil, err
 	}
 	return newReader(schema, newSQLSource(rows, schema, fields, o)), nil

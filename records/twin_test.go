@@ -28,7 +28,7 @@ import (
 // one reads a single value of a column, "-" for NULL, or says why it is refused.
 func one(t require.TestingT, typ arrow.DataType, text string, f records.Format) (string, error) {
 	quoted := `"` + strings.ReplaceAll(text, `"`, `""`) + "\"\n"
-	rows, err := records.CSVFrom(strings.NewReader(quoted), schemaOf(field("x", typ)), records.CSVOptions{NoHeader: true, Format: f})
+	rows, err := records.CSVFrom(schemaOf(field("x", typ)), strings.NewReader(quoted), records.CSVOptions{NoHeader: true, Format: f})
 	require.NoError(t, err)
 	defer rows.Release()
 	got, err := tryLines(rows)
@@ -154,7 +154,7 @@ func csvTwin(t require.TestingT, input string, columns int) {
 	for i := range columns {
 		fields = append(fields, field(fmt.Sprint("c", i), text))
 	}
-	rows, err := records.CSVFrom(strings.NewReader(input), schemaOf(fields...), records.CSVOptions{NoHeader: true, NullText: []string{}})
+	rows, err := records.CSVFrom(schemaOf(fields...), strings.NewReader(input), records.CSVOptions{NoHeader: true, NullText: []string{}})
 	var got [][]string
 	if err == nil {
 		for rows.Next() {
@@ -211,7 +211,7 @@ func FuzzCSV(f *testing.F) {
 }
 
 func reread(t *testing.T, mem memory.Allocator, data []byte, o records.CSVOptions) {
-	rows, err := records.CSVFrom(bytes.NewReader(data), fuzzSchema, o)
+	rows, err := records.CSVFrom(fuzzSchema, bytes.NewReader(data), o)
 	if err != nil {
 		require.ErrorIs(t, err, idem.ErrInput)
 		return
@@ -236,7 +236,7 @@ func reread(t *testing.T, mem memory.Allocator, data []byte, o records.CSVOption
 		return
 	}
 	o.MaxLineBytes = 0
-	again, err := records.CSVFrom(&out, rows.Schema(), o)
+	again, err := records.CSVFrom(rows.Schema(), &out, o)
 	require.NoError(t, err)
 	defer again.Release()
 	require.Equal(t, want, lines(t, again))
@@ -255,7 +255,7 @@ func FuzzJSONLines(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		mem := memory.NewCheckedAllocator(memory.NewGoAllocator())
 		defer mem.AssertSize(t, 0)
-		rows, err := records.JSONLinesFrom(bytes.NewReader(data), schema, records.JSONOptions{Allocator: mem, BatchRows: 3, MaxLineBytes: 1 << 12, Skip: []string{"x", "s.x"}})
+		rows, err := records.JSONLinesFrom(schema, bytes.NewReader(data), records.JSONOptions{Allocator: mem, BatchRows: 3, MaxLineBytes: 1 << 12, Skip: []string{"x", "s.x"}})
 		if err != nil {
 			require.ErrorIs(t, err, idem.ErrInput)
 			return
@@ -317,7 +317,7 @@ func TestStreamsThatFail(t *testing.T) {
 				continue
 			}
 			r := io.MultiReader(strings.NewReader(whole[:n]), brokenStream{gone})
-			rows, err := records.CSVFrom(r, idSchema, records.CSVOptions{Allocator: checked(t)})
+			rows, err := records.CSVFrom(idSchema, r, records.CSVOptions{Allocator: checked(t)})
 			if err == nil {
 				_, err = tryLines(rows)
 				rows.Release()

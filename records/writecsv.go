@@ -23,6 +23,9 @@ func WriteCSV(w io.Writer, schema *arrow.Schema, rows iter.Seq2[arrow.RecordBatc
 		return 0, err
 	}
 	schema, err := selected(schema, o.Columns, "CSVOptions.Columns")
+	if err == nil {
+		err = o.checkColumns(schema)
+	}
 	if err != nil {
 		return 0, err
 	}
