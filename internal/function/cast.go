@@ -34,6 +34,21 @@ func Cast(from, to arrow.DataType) (*Function, error) {
 	}}, nil
 }
 
+// castNamed resolves a CAST that is written as a function: int(x).
+func castNamed(to arrow.DataType) resolver {
+	return func(name string, args []Param) (*Function, error) {
+		if len(args) != 1 {
+			return nil, fmt.Errorf("%s takes %s; %s", name, counted(1, 1), given(len(args)))
+		}
+		fn, err := Cast(args[0].Type, to)
+		if err != nil {
+			return nil, err
+		}
+		fn.Name = name
+		return fn, nil
+	}
+}
+
 // castConstant casts the one value of a constant, and repeats what became of it.
 func castConstant(c *Call, eval func(*Call) arrow.Array) arrow.Array {
 	var failed error

@@ -215,14 +215,16 @@ func readDecimal(s string, t *arrow.Decimal128Type) (decimal128.Num, error) {
 	if max(m.digits, 1)+exponent > maxPrecision { // also of 0e38, as in Spark
 		return decimal128.Num{}, overflow
 	}
-	return atExponent(m.value, neg, exponent, t)
+	return atExponent(m.all(), neg, exponent, t)
 }
 
 // coefficient is the digits of a number. Those behind the first 76 are only counted: no decimal has
 // them, and a half is rounded up whatever follows it.
 type coefficient struct {
 	value   u256
-	digits  int64 // from the first that is not 0 on, without the dropped
+	tail    uint64 // the last of the digits, less than 10^18, which value does not have yet
+	moved   int32  // how many they are
+	digits  int64  // from the first that is not 0 on, without the dropped
 	dropped int64
 }
 
@@ -237,12 +239,22 @@ func (m *coefficient) add(s string) bool {
 		case m.digits == mostCut:
 			m.dropped++
 		default:
-			m.value, _ = m.value.shift(1)
-			m.value, _ = m.value.add(u256{uint64(d)})
+			if m.moved == 18 {
+				m.value, m.tail, m.moved = m.all(), 0, 0
+			}
+			m.tail = m.tail*10 + uint64(d)
+			m.moved++
 			m.digits++
 		}
 	}
 	return true
+}
+
+// all is the number of all digits.
+func (m *coefficient) all() u256 {
+	value, _ := m.value.shift(m.moved)
+	value, _ = value.add(u256{m.tail})
+	return value
 }
 
 // cutExponent takes an exponent from the end of a number.

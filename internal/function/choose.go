@@ -76,14 +76,15 @@ func beats[T any](greatest bool, less func(a, b T) bool, v, best T) bool {
 
 func extremeOf[T fixed](t arrow.DataType, greatest bool, less func(a, b T) bool) func(*Call) arrow.Array {
 	return func(c *Call) arrow.Array {
-		columns := make([]column[T], len(c.Args))
+		columns, none := make([]column[T], len(c.Args)), make([]*nulls, len(c.Args))
 		for i, a := range c.Args {
-			columns[i] = columnOf[T](a)
+			columns[i], none[i] = columnOf[T](a), nullsOf(c, a)
+			defer none[i].release()
 		}
 		return buildFixed(nullsOf(c), t, func(row int) (best T, err error) {
 			err = errNull
 			for i, v := range columns {
-				if c.Args[i].IsNull(c.Args[i].At(row)) {
+				if none[i].at(row) {
 					continue
 				}
 				if v := v.at(row); err != nil || beats(greatest, less, v, best) {

@@ -120,9 +120,15 @@ func decimalOp(name string, a, b int32, t *arrow.Decimal128Type) func(x, y decim
 // decimalSum adds numbers of the scales a and b, or subtracts them.
 func decimalSum(a, b int32, t *arrow.Decimal128Type, minus bool) func(x, y decimal128.Num) (decimal128.Num, error) {
 	scale := max(a, b)
+	// A number of 64 bits moved by 18 digits, and the sum of two, fit into 128 bits.
+	short := scale == t.Scale && scale-min(a, b) <= 18
+	upA, upB := pow10[scale-a].lo, pow10[scale-b].lo
 	return func(x, y decimal128.Num) (decimal128.Num, error) {
 		l, neg := magnitude(x)
 		r, negR := magnitude(y)
+		if short && l.hi|r.hi == 0 {
+			return shortSum(timesWord(l.lo, upA), neg, timesWord(r.lo, upB), negR != minus, t.Precision)
+		}
 		// Numbers of 39 digits moved by 38 fit into 256 bits, and so does their sum.
 		m, _ := l.wide().shift(scale - a)
 		n, _ := r.wide().shift(scale - b)
@@ -138,11 +144,30 @@ func decimalSum(a, b int32, t *arrow.Decimal128Type, minus bool) func(x, y decim
 	}
 }
 
+// shortSum adds numbers with signs whose sum has at most 127 bits.
+func shortSum(l u128, negL bool, r u128, negR bool, precision int32) (decimal128.Num, error) {
+	switch {
+	case negL == negR:
+		l = l.add(r)
+	case l.less(r):
+		l, negL = r.sub(l), negR
+	default:
+		l = l.sub(r)
+	}
+	if !l.less(pow10[precision]) {
+		return decimal128.Num{}, overflow
+	}
+	return signed(l, negL), nil
+}
+
 func decimalProduct(a, b int32, t *arrow.Decimal128Type) func(x, y decimal128.Num) (decimal128.Num, error) {
 	return func(x, y decimal128.Num) (decimal128.Num, error) {
 		l, neg := magnitude(x)
 		r, negR := magnitude(y)
 		neg = neg != negR
+		if l.hi|r.hi == 0 && a+b == t.Scale {
+			return shortSum(timesWord(l.lo, r.lo), neg, u128{}, neg, t.Precision)
+		}
 		return l.mul(r).cut(a+b-t.Scale, halfUp, neg).fit(t.Precision, neg)
 	}
 }

@@ -83,6 +83,13 @@ func (n *nulls) fail(row int, err error) {
 	}
 }
 
+// release gives the memory back, of nulls that no array is made of.
+func (n *nulls) release() {
+	if n.valid != nil {
+		n.valid.Release()
+	}
+}
+
 // array makes the result of the buffers behind the bits of its valid rows. It takes the buffers over, and
 // the nulls with them.
 func (n *nulls) array(t arrow.DataType, buffers ...*memory.Buffer) arrow.Array {
@@ -254,20 +261,14 @@ func buildText(n *nulls, t arrow.DataType, f func(dst []byte, row int) ([]byte, 
 			n.fail(row, err)
 			continue
 		}
-		data.Reserve(grown(data.Cap(), size+len(dst)))
-		data.ResizeNoShrink(size + len(dst))
+		if need := size + len(dst); need > data.Len() {
+			data.Resize(max(need, data.Len()+data.Len()/2, 1024))
+		}
 		size += copy(data.Bytes()[size:], dst)
 		ends[row+1] = int32(size)
 	}
+	data.ResizeNoShrink(size)
 	return n.array(t, offsets, data)
-}
-
-// grown is a capacity of at least need that grows from had by half or more.
-func grown(had, need int) int {
-	if need <= had {
-		return had
-	}
-	return max(need, had+had/2, 1024)
 }
 
 // allNull is a NULL a row.

@@ -9,7 +9,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 )
 
-// numeric are the operators and functions of numbers.
+// numeric are the operators and functions of numbers, and the casts that go by the name of a type.
 var numeric = map[string]resolver{
 	"+": arithmetic, "-": arithmetic, "*": arithmetic, "/": division, "div": wholeDivision,
 	"%": arithmetic, "mod": arithmetic, "pmod": arithmetic,
@@ -19,6 +19,12 @@ var numeric = map[string]resolver{
 	"floor": roundedDown(toFloor), "ceil": roundedDown(toCeiling), "ceiling": roundedDown(toCeiling),
 	"greatest": extreme(true), "least": extreme(false),
 	"isnan": isNaN, "nanvl": nanvl,
+
+	"tinyint": castNamed(arrow.PrimitiveTypes.Int8), "smallint": castNamed(arrow.PrimitiveTypes.Int16),
+	"int": castNamed(arrow.PrimitiveTypes.Int32), "bigint": castNamed(arrow.PrimitiveTypes.Int64),
+	"float": castNamed(arrow.PrimitiveTypes.Float32), "double": castNamed(arrow.PrimitiveTypes.Float64),
+	"decimal": castNamed(&arrow.Decimal128Type{Precision: 10}), "boolean": castNamed(arrow.FixedWidthTypes.Boolean),
+	"string": castNamed(arrow.BinaryTypes.String), "binary": castNamed(arrow.BinaryTypes.Binary),
 }
 
 // integer are the Go types of TINYINT, SMALLINT, INT and BIGINT.

@@ -52,10 +52,22 @@ func (a u128) less(b u128) bool {
 	return a.hi < b.hi || a.hi == b.hi && a.lo < b.lo
 }
 
+// add is a+b, which has to fit.
+func (a u128) add(b u128) u128 {
+	lo, carry := bits.Add64(a.lo, b.lo, 0)
+	hi, _ := bits.Add64(a.hi, b.hi, carry)
+	return u128{hi, lo}
+}
+
 // sub is a-b, of b that is not greater.
 func (a u128) sub(b u128) u128 {
 	lo, borrow := bits.Sub64(a.lo, b.lo, 0)
 	hi, _ := bits.Sub64(a.hi, b.hi, borrow)
+	return u128{hi, lo}
+}
+
+func timesWord(a, b uint64) u128 {
+	hi, lo := bits.Mul64(a, b)
 	return u128{hi, lo}
 }
 
@@ -134,13 +146,17 @@ func (a u256) shift(digits int32) (u256, bool) {
 
 // div divides by d, which is not 0.
 func (a u256) div(d u128) (q u256, r u128) {
-	if d.hi == 0 {
-		for i := len(a) - 1; i >= 0; i-- {
-			q[i], r.lo = bits.Div64(r.lo, a[i], d.lo)
-		}
-		return q, r
+	if d.hi != 0 {
+		return a.divLong(d)
 	}
-	return a.divLong(d)
+	i := len(a) - 1
+	for i > 0 && a[i] == 0 {
+		i--
+	}
+	for ; i >= 0; i-- {
+		q[i], r.lo = bits.Div64(r.lo, a[i], d.lo)
+	}
+	return q, r
 }
 
 // divLong divides by d, which has more than 64 bits, as Knuth's algorithm D does (The Art of
