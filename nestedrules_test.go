@@ -1,11 +1,13 @@
 package idem_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -292,4 +294,48 @@ func compacted(t *testing.T, text string) string {
 	out, err := json.Marshal(v)
 	require.NoError(t, err)
 	return string(out)
+}
+
+// RunTwice names the leaf of a struct that differs, not the struct.
+func TestRunTwiceNamesFieldsOfStructs(t *testing.T) {
+	dt := arrow.StructOf(maybe("n", longs), maybe("meta", arrow.StructOf(maybe("loaded", arrow.FixedWidthTypes.Timestamp_us), maybe("by", text))))
+	for _, c := range []struct {
+		why   string
+		value func(run int) string
+		want  []string
+	}{
+		{"a clock value", func(int) string {
+			return fmt.Sprintf(`{"n":1,"meta":{"loaded":%q,"by":"x"}}`, time.Now().UTC().Format("2006-01-02 15:04:05.000000Z"))
+		}, []string{"columns: c.meta.loaded", "~ id=0: c.meta.loaded=", "cause: a clock value in column c.meta.loaded"}},
+		{"another value", func(run int) string { return fmt.Sprintf(`{"n":%d,"meta":null}`, run) },
+			[]string{"columns: c.n", "~ id=0: c.n=1 → 2", "column c.n differs from run to run"}},
+		{"NULL, then a struct of NULLs", func(run int) string {
+			return []string{`{"n":7,"meta":null}`, `{"n":7,"meta":{"loaded":null,"by":null}}`}[run-1]
+		},
+			[]string{"columns: c.meta", `~ id=0: c.meta=NULL → "{…}"`}},
+		{"the same again", func(int) string { return `{"n":1,"meta":{"loaded":null,"by":"x"}}` }, []string{"diff: 0 rows"}},
+	} {
+		t.Run(c.why, func(t *testing.T) {
+			f := fixtureOf(t, idem.Definition{Schema: nestedRows(dt, 1).Schema()})
+			run := 0
+			d, err := idem.RunTwice(t.Context(), f.table, func(ctx context.Context, table *idem.Table) error {
+				run++
+				_, err := table.ReplaceAll(ctx, readerOf(nestedRows(dt, 1, c.value(run), `null`)), idem.ReplaceAll{})
+				return err
+			})
+			require.NoError(t, err)
+			for _, want := range c.want {
+				require.Contains(t, d.String(), want)
+			}
+		})
+	}
+	t.Run("a job that adds a column", func(t *testing.T) {
+		f := begun(t)
+		d, err := idem.RunTwice(t.Context(), f.table, func(ctx context.Context, table *idem.Table) error {
+			_, err := table.ReplaceAll(ctx, brought(`{"day":"d1","id":1,"seq":1,"v":"a","extra":1}`), idem.ReplaceAll{Evolve: true})
+			return err
+		})
+		require.NoError(t, err)
+		require.Contains(t, d.String(), "diff: 0 rows")
+	})
 }

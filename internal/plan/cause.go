@@ -41,7 +41,10 @@ func (p *Diff) judge(ctx context.Context, out *Explained, change bag, added, rem
 		defer old.release()
 	}
 	if added.n == old.n && added.n > 0 {
-		if e.contrast, err = newContrast(p.Second.Snapshot.Schema(), old, added); err != nil {
+		was, is := old.leaves(), added.leaves()
+		defer was.release()
+		defer is.release()
+		if e.contrast, err = newContrast(leavesOf(p.Second.Snapshot.Schema(), was, is), was, is); err != nil {
 			return err
 		}
 	}
