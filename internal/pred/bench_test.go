@@ -88,6 +88,8 @@ func BenchmarkProve(b *testing.B) {
 	for _, c := range []struct{ name, text string }{
 		{"partition", "day = DATE '2024-01-02'"},
 		{"statistics", "id > 3"},
+		{"partition_year", "year(day) = 2024"},
+		{"statistics_sum", "id + 1 > 3"},
 	} {
 		b.Run("condition="+c.name, func(b *testing.B) {
 			e, err := expr.Parse(c.text)

@@ -101,6 +101,7 @@ func (c truthCalc) eval(m *machine) (function.Arg, failures) {
 // callCalc applies a function. at is the part of the expression that its errors are about.
 type callCalc struct {
 	at   expr.Expr
+	name string
 	fn   *function.Function
 	args []calc
 

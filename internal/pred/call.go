@@ -68,7 +68,7 @@ func (b *binder) apply(e expr.Expr, name string, args []term) (term, error) {
 	case err != nil:
 		return term{}, refuse(e, "%v", err)
 	}
-	c := &callCalc{at: e, fn: fn, nullStops: nullStops(e, name)}
+	c := &callCalc{at: e, name: name, fn: fn, nullStops: nullStops(e, name)}
 	for i, a := range args {
 		arg, err := a.as(fn.Params[i])
 		if err != nil {

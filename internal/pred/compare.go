@@ -111,14 +111,15 @@ func compareConditions(op expr.Op, l, r term) (node, error) {
 		return nil, err
 	}
 	t := tableFor(op)
-	if c, ok := a.(constant); ok {
-		if c.is == null && op != expr.NullSafeEq {
-			return c, nil
-		}
-		return &mapped{x: b, to: t[c.is.index()]}, nil
-	}
-	if c, ok := b.(constant); ok {
-		i := c.is.index()
+	knownA, okA := settled(a).(constant)
+	knownB, okB := settled(b).(constant)
+	switch {
+	case op != expr.NullSafeEq && (okA && knownA.is == null || okB && knownB.is == null):
+		return constant{null}, nil
+	case okA:
+		return &mapped{x: b, to: t[knownA.is.index()]}, nil
+	case okB:
+		i := knownB.is.index()
 		return &mapped{x: a, to: [3]truth{t[0][i], t[1][i], t[2][i]}}, nil
 	}
 	return &pair{l: a, r: b, table: t}, nil

@@ -30,16 +30,23 @@ func (t term) calc() (calc, error) {
 // computedTerm makes a term of a computation. One without columns is made a constant, unless it fails:
 // then its error is that of the rows that need it.
 func computedTerm(e expr.Expr, c calc, t arrow.DataType) (term, error) {
-	if !varies(c.operands) {
-		m := newMachine(memory.DefaultAllocator, 1)
-		defer m.close()
-		if v, errs := c.eval(m); len(errs) == 0 && m.err == nil {
-			return constantTerm(e, v.Array)
-		}
+	if arr, ok := known(c); ok {
+		return constantTerm(e, arr)
 	}
 	op := &operand{calc: c}
 	op.is(t)
 	return ofOperand(e, op), nil
+}
+
+// known is the value of a computation without columns, as an array of one, unless it fails.
+func known(c calc) (arr arrow.Array, ok bool) {
+	if varies(c.operands) {
+		return nil, false
+	}
+	m := newMachine(memory.DefaultAllocator, 1)
+	defer m.close()
+	v, errs := c.eval(m)
+	return v.Array, len(errs) == 0 && m.err == nil
 }
 
 // varies tells whether there are columns among operands.
@@ -223,5 +230,9 @@ func castCalc(e expr.Expr, c calc, from, to arrow.DataType) (calc, error) {
 	if err != nil {
 		return nil, refuse(e, "%v", err)
 	}
-	return &callCalc{at: e, fn: fn, args: []calc{c}}, nil
+	call := &callCalc{at: e, name: "cast", fn: fn, args: []calc{c}}
+	if arr, ok := known(call); ok {
+		return fixedCalc{arr}, nil
+	}
+	return call, nil
 }

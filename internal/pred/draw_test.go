@@ -256,6 +256,24 @@ func drawArithmetic(t *rapid.T, name string, depth int) expr.Expr {
 	return &expr.Binary{Op: op, L: drawTyped(t, name, depth-1), R: drawTyped(t, name, depth-1), At: -1}
 }
 
+// drawRising draws a function that rises with a column, and a constant it is compared with.
+func drawRising(t *rapid.T) (x, constant expr.Expr) {
+	near := rapid.Int64Range(-3, 3).Draw(t, "near")
+	switch rapid.IntRange(0, 4).Draw(t, "rising") {
+	case 0:
+		return expr.Function("year", expr.Col(rapid.SampledFrom([]string{"d", "ts", "ntz"}).Draw(t, "of"))), expr.Lit(1970 + near/2)
+	case 1:
+		return expr.Function("date_add", expr.Col("d"), int32(near)), expr.Lit(arrow.Date32(rapid.Int32Range(-6, 6).Draw(t, "day")))
+	case 2:
+		return expr.Function("floor", expr.Col("dec")), expr.Lit(near)
+	case 3:
+		return expr.Col("i64").Cast(arrow.PrimitiveTypes.Int32), expr.Lit(near)
+	}
+	name := rapid.SampledFrom([]string{"i8", "i32", "i64"}).Draw(t, "sum")
+	op := rapid.SampledFrom([]expr.Op{expr.Add, expr.Sub}).Draw(t, "operator")
+	return &expr.Binary{Op: op, L: expr.Col(name), R: expr.Lit(drawValue(t, typeNamed(name), true)), At: -1}, expr.Lit(near)
+}
+
 // drawPattern draws a pattern of LIKE over the letters of drawString.
 func drawPattern(t *rapid.T) string {
 	parts := rapid.SliceOfN(rapid.SampledFrom([]string{"%", "_", "a", "b", "é", "\\%", "\\_", strings32, "\x00"}), 0, 4).Draw(t, "pattern")
@@ -285,7 +303,10 @@ func drawCondition(t *rapid.T, depth int) expr.Expr {
 	family := rapid.SampledFrom(families).Draw(t, "family")
 	x := drawOperand(t, family, rapid.IntRange(0, 9).Draw(t, "x") > 0, depth)
 	other := func() expr.Expr { return drawOperand(t, family, rapid.IntRange(0, 4).Draw(t, "other") == 0, depth) }
-	switch rapid.IntRange(0, 9).Draw(t, "leaf") {
+	switch rapid.IntRange(0, 10).Draw(t, "leaf") {
+	case 6:
+		x, constant := drawRising(t)
+		return &expr.Binary{Op: expr.Op(rapid.IntRange(int(expr.Eq), int(expr.NullSafeEq)).Draw(t, "op")), L: x, R: constant}
 	case 0:
 		return expr.Col("bo")
 	case 1:

@@ -160,10 +160,20 @@ func kept(t sqlType) bool {
 }
 
 func (n *leaf) prove(f *Facts) truth {
-	if n.op.calc != nil {
-		return f.decide(n)
+	if n.op.calc == nil {
+		return n.among(f.reach(n.op))
 	}
-	r := f.reach(n.op)
+	if t := f.decide(n); t != anything {
+		return t
+	}
+	if r, ok := f.risen(n.op); ok {
+		return n.among(r)
+	}
+	return anything
+}
+
+// among is what the test gives for what a reach leaves open.
+func (n *leaf) among(r reach) truth {
 	var possible truth
 	if r.nulls {
 		possible |= n.null

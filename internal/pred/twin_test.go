@@ -199,10 +199,16 @@ func cell(batch arrow.RecordBatch, row int, e expr.Expr) any {
 		return cellOf(e.Value)
 	case *expr.Column:
 		return columnCell(batch, e.Path, row)
-	case *expr.Cast: // only of timestamps to their day
+	case *expr.Cast: // only of timestamps to their day, and to INT
 		v := cell(batch, row, e.X)
 		if v == nil {
 			return nil
+		}
+		if n, ok := v.(*big.Rat); ok {
+			if i := n.Num(); !i.IsInt64() || int64(int32(i.Int64())) != i.Int64() {
+				panic(rowFailure{"overflow"})
+			}
+			return n
 		}
 		y, m, d := time.UnixMicro(int64(v.(micros))).UTC().Date()
 		return micros(time.Date(y, m, d, 0, 0, 0, 0, time.UTC).UnixMicro())
@@ -238,6 +244,19 @@ func callCell(batch arrow.RecordBatch, row int, e *expr.Call) any {
 			return nil
 		}
 		return x
+	case "year", "date_add", "floor":
+		x := arg(0)
+		if x == nil {
+			return nil
+		}
+		switch e.Name {
+		case "year":
+			return big.NewRat(int64(time.UnixMicro(int64(x.(micros))).UTC().Year()), 1)
+		case "date_add":
+			return x.(micros) + 86400e6*micros(arg(1).(*big.Rat).Num().Int64())
+		}
+		r := x.(decimal).Rat
+		return new(big.Rat).SetInt(new(big.Int).Div(r.Num(), r.Denom()))
 	case "coalesce":
 		for i := range e.Args {
 			if v := arg(i); v != nil {
@@ -249,9 +268,17 @@ func callCell(batch arrow.RecordBatch, row int, e *expr.Call) any {
 	panic(e.Name)
 }
 
-// isNullConstant tells whether an operand has no columns and is NULL: then nothing that is compared
-// with it is looked at.
+// isNullConstant tells whether an operand has no columns and is NULL, or compares something with such
+// a one: then nothing that is compared with it is looked at.
 func isNullConstant(batch arrow.RecordBatch, e expr.Expr) (is bool) {
+	switch e := e.(type) {
+	case *expr.Not:
+		return isNullConstant(batch, e.X)
+	case *expr.Binary:
+		if e.Op < expr.NullSafeEq && (isNullConstant(batch, e.L) || isNullConstant(batch, e.R)) {
+			return true
+		}
+	}
 	defer func() {
 		if _, failed := recover().(rowFailure); failed {
 			is = false
