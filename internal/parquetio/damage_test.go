@@ -3,6 +3,8 @@ package parquetio_test
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -200,5 +202,80 @@ func TestLyingFooters(t *testing.T) {
 // footerFile is a file with nothing but a footer.
 func footerFile(footer []byte) []byte {
 	n := len(footer)
-	return fmt.Appendf(nil, "PAR1%s%s", footer, []byte{byte(n), byte(n >> 8), 0, 0, 'P', 'A', 'R', '1'})
+	return fmt.Appendf(nil, "PAR1%s%s", footer, []byte{byte(n), byte(n >> 8), byte(n >> 16), 0, 'P', 'A', 'R', '1'})
+}
+
+// TestPagesBeyondTheLimits: no page is read whose bytes, or what they expand to, would take more
+// memory than a page may, whatever the chunk holds.
+func TestPagesBeyondTheLimits(t *testing.T) {
+	for why, c := range map[string]struct {
+		size, raw, left int64
+		unsupported     bool
+		says            string // "": it is read
+	}{
+		"a page as it should be":                      {1 << 10, 1 << 20, 1 << 20, false, ""},
+		"one that hardly compresses":                  {256<<20 + 100, 256 << 20, 1 << 40, false, ""},
+		"one that zeros make small":                   {100, 16 << 20, 1 << 20, false, ""},
+		"larger than the chunk":                       {101, 200, 100, false, "a page of 101 bytes where 100 are left"},
+		"of a negative size":                          {-1, 200, 100, false, "a page of -1 bytes"},
+		"of a negative size when expanded":            {1, -200, 100, false, "states to expand to -200"},
+		"of half a gigabyte when expanded":            {100 << 20, 512 << 20, 1 << 40, true, "a page of 536870912 bytes, of which idem reads at most 268435456"},
+		"of half a gigabyte in the file":              {512 << 20, 1 << 20, 1 << 40, true, "a page of 536870912 compressed bytes"},
+		"a thousand times larger when it is expanded": {100, 17 << 20, 1 << 20, true, "expands to 17825792"},
+	} {
+		t.Run(why, func(t *testing.T) {
+			err := parquetio.CheckPage(c.size, c.raw, c.left)
+			if c.says == "" {
+				require.NoError(t, err)
+				return
+			}
+			require.ErrorContains(t, err, c.says)
+			require.Equal(t, c.unsupported, errors.Is(err, delta.ErrUnsupported))
+		})
+	}
+}
+
+// lists is a field of a struct, given several times: each time a list of n empty structs.
+func lists(id, n, times int) []byte {
+	var out []byte
+	for i := range times {
+		if i == 0 {
+			out = append(out, byte(id)<<4|9)
+		} else {
+			out = append(out, 9, byte(2*id)) // not further on than the last one
+		}
+		out = binary.AppendUvarint(append(out, 0xfc), uint64(n))
+		out = append(out, make([]byte, n)...)
+	}
+	return append(out, 0)
+}
+
+// TestFootersBeyondTheLimits: a file that may be sound is not called corrupt, and a limit is one for
+// all lists of a kind together, not for each.
+func TestFootersBeyondTheLimits(t *testing.T) {
+	for why, c := range map[string]struct {
+		footer []byte
+		says   string
+	}{
+		"schema elements":                    {lists(2, 40_001, 1), "40001 schema elements, of which idem reads at most 40000"},
+		"schema elements, in several lists":  {lists(2, 40_000, 20), "80000 schema elements"},
+		"row groups":                         {lists(4, 100_001, 1), "100001 row groups"},
+		"row groups, in several lists":       {lists(4, 90_000, 40), "180000 row groups"},
+		"chunks of one row group, in lists":  {append([]byte{0x49, 0x1c}, lists(1, 600_000, 6)...), "1200000 column chunks"},
+		"a footer that is too large to read": {make([]byte, 65<<20), "a footer of 68157440 bytes, of which idem reads at most 67108864"},
+	} {
+		t.Run(why, func(t *testing.T) {
+			data := footerFile(c.footer)
+			if n := len(c.footer); n >= 1<<24 {
+				data[len(data)-5] = byte(n >> 24)
+			}
+			before := allocated()
+			_, err := parquetio.Parquet{}.Open(t.Context(), source("some/file", data), parquetio.ReadOptions{})
+			require.LessOrEqual(t, allocated()-before, uint64(128<<20))
+			require.ErrorIs(t, err, delta.ErrUnsupported)
+			require.NotErrorIs(t, err, delta.ErrCorrupt)
+			require.ErrorContains(t, err, "some/file")
+			require.ErrorContains(t, err, c.says)
+		})
+	}
 }

@@ -14,6 +14,12 @@ func RowGroups(t testing.TB, data []byte) int {
 	return len(ft.groups)
 }
 
+// CheckPage checks the header of a data page of one value in a chunk of so many bytes.
+func CheckPage(size, raw, left int64) error {
+	h := pageHeader{typ: pageData, values: 1, size: size, raw: raw}
+	return h.check(left)
+}
+
 type memFile struct{ *bytes.Reader }
 
 func (memFile) Name() string { return "file" }

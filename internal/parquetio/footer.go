@@ -3,6 +3,7 @@ package parquetio
 import (
 	"cmp"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -61,8 +62,11 @@ func readFooter(src Source) (*footer, error) {
 			delta.ErrCorrupt, src.Name())
 	}
 	n := int64(binary.LittleEndian.Uint32(tail))
-	if n > min(maxFooterBytes, size-tailLen-magicLen) {
+	if n > size-tailLen-magicLen {
 		return nil, fmt.Errorf("%w: %s states a footer of %d bytes", delta.ErrCorrupt, src.Name(), n)
+	}
+	if n > maxFooterBytes {
+		return nil, fmt.Errorf("open %s: %w", src.Name(), beyond(fmt.Sprintf("a footer of %d bytes", n), maxFooterBytes, fewerChunks))
 	}
 	raw, err := readRange(src, size-tailLen-n, n)
 	if err != nil {
@@ -73,6 +77,26 @@ func readFooter(src Source) (*footer, error) {
 		return nil, fmt.Errorf("read the footer of %s: %w", src.Name(), err)
 	}
 	return ft, nil
+}
+
+// How a file can be written so that it is within the limits.
+const (
+	fewerChunks  = "write the rows to more files, or in larger row groups"
+	fewerColumns = "write the rows with fewer columns"
+	smallerPages = "write the rows with smaller pages"
+)
+
+// beyond says that a file, which may be sound, is larger than what idem reads.
+func beyond(what string, most int64, mend string) error {
+	return fmt.Errorf("%w: %s, of which idem reads at most %d: %s", delta.ErrUnsupported, what, most, mend)
+}
+
+// damaged says that bytes are wrong, unless it is idem that lacks something.
+func damaged(err error) error {
+	if errors.Is(err, delta.ErrUnsupported) {
+		return err
+	}
+	return fmt.Errorf("%w: %w", delta.ErrCorrupt, err)
 }
 
 // readRange reads n bytes, without a copy where the source holds them.
@@ -117,11 +141,11 @@ func parseFooter(raw []byte, end int64) (*footer, error) {
 	r.fields(func(id int16, typ byte) {
 		switch {
 		case id == 2 && typ == tList:
-			r.list(maxSchemaNodes, func(byte) { r.schemaElement() })
+			r.structs(len(r.elems), maxSchemaNodes, "schema elements", fewerColumns, r.schemaElement)
 		case id == 3 && typ == tI64:
 			r.rows = r.int()
 		case id == 4 && typ == tList:
-			r.list(maxRowGroups, func(byte) { r.rowGroup() })
+			r.structs(len(r.groups), maxRowGroups, "row groups", fewerChunks, r.rowGroup)
 		case id == 8:
 			r.encrypted = true
 			r.skip(typ)
@@ -130,7 +154,7 @@ func parseFooter(raw []byte, end int64) (*footer, error) {
 		}
 	})
 	if r.err != nil {
-		return nil, fmt.Errorf("%w: %w", delta.ErrCorrupt, r.err)
+		return nil, damaged(r.err)
 	}
 	if r.encrypted {
 		return nil, fmt.Errorf("%w: the file is encrypted", delta.ErrUnsupported)
@@ -144,9 +168,20 @@ func parseFooter(raw []byte, end int64) (*footer, error) {
 		err = ft.check(r, end)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", delta.ErrCorrupt, err)
+		return nil, damaged(err)
 	}
 	return ft, nil
+}
+
+// structs reads a list of structs, of which have were read before: a field may be given several times.
+func (r *footerReader) structs(have, most int, what, mend string, f func()) {
+	n, _ := r.listHead()
+	if have+n > most {
+		r.fail(beyond(fmt.Sprintf("%d %s", have+n, what), int64(most), mend))
+	}
+	for i := 0; i < n && r.err == nil; i++ {
+		f()
+	}
 }
 
 func (r *footerReader) rowGroup() {
@@ -154,14 +189,16 @@ func (r *footerReader) rowGroup() {
 	r.fields(func(id int16, typ byte) {
 		switch {
 		case id == 1 && typ == tList:
-			r.list(maxChunks-r.chunks, func(byte) { g.chunks = append(g.chunks, r.columnChunk()) })
+			r.structs(r.chunks, maxChunks, "column chunks", fewerChunks, func() {
+				g.chunks = append(g.chunks, r.columnChunk())
+				r.chunks++
+			})
 		case id == 3 && typ == tI64:
 			g.rows = r.int()
 		default:
 			r.skip(typ)
 		}
 	})
-	r.chunks += len(g.chunks)
 	r.groups = append(r.groups, g)
 }
 
@@ -222,8 +259,11 @@ func (ft *footer) check(r *footerReader, end int64) error {
 	}
 	var rows int64
 	for i, g := range ft.groups {
-		if g.rows < 0 || g.rows > maxRowGroupRows {
+		if g.rows < 0 {
 			return fmt.Errorf("row group %d states %d rows", i, g.rows)
+		}
+		if g.rows > maxRowGroupRows {
+			return beyond(fmt.Sprintf("row group %d has %d rows", i, g.rows), maxRowGroupRows, "write smaller row groups")
 		}
 		if len(g.chunks) != len(ft.leaves) {
 			return fmt.Errorf("row group %d has %d column chunks for %d columns", i, len(g.chunks), len(ft.leaves))

@@ -1,6 +1,8 @@
 package parquetio
 
 import (
+	"fmt"
+
 	"github.com/apache/arrow-go/v18/parquet"
 )
 
@@ -54,7 +56,7 @@ func (r *footerReader) enum(top int64) int64 {
 func (r *footerReader) name() string {
 	b := r.binary()
 	if len(b) > maxNameBytes {
-		r.fail(errThriftSize)
+		r.fail(beyond(fmt.Sprintf("a column name of %d bytes", len(b)), maxNameBytes, "rename the column"))
 		return ""
 	}
 	return string(b)

@@ -5,6 +5,8 @@ import (
 	"math"
 
 	"github.com/apache/arrow-go/v18/parquet"
+
+	"github.com/idemtable/idem/delta"
 )
 
 // Page types of the format.
@@ -112,8 +114,15 @@ func (h *pageHeader) check(left int64) error {
 	switch {
 	case h.size < 0 || h.size > left:
 		return fmt.Errorf("a page of %d bytes where %d are left", h.size, left)
-	case h.raw < 0 || h.raw > maxPageBytes || h.raw > max(pageSlack, maxPageRatio*h.size):
+	case h.raw < 0:
 		return fmt.Errorf("a page of %d bytes that states to expand to %d", h.size, h.raw)
+	case h.raw > maxPageBytes:
+		return beyond(fmt.Sprintf("a page of %d bytes", h.raw), maxPageBytes, smallerPages)
+	case h.size > maxPageBytes+pageSlack: // what does not compress grows a little
+		return beyond(fmt.Sprintf("a page of %d compressed bytes", h.size), maxPageBytes+pageSlack, smallerPages)
+	case h.raw > max(pageSlack, maxPageRatio*h.size):
+		return fmt.Errorf("%w: a page of %d bytes that expands to %d, more than %d times as much: %s",
+			delta.ErrUnsupported, h.size, h.raw, maxPageRatio, smallerPages)
 	case h.typ == pageData || h.typ == pageDict || h.typ == pageDataV2:
 		if h.values < 0 || h.values > math.MaxInt32 {
 			return fmt.Errorf("a page of %d values", h.values)

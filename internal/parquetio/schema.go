@@ -170,7 +170,7 @@ func buildSchema(elems []element) (root *node, leaves []*node, err error) {
 
 func (b *schemaBuilder) build(parent *node, depth int) (*node, error) {
 	if depth > maxSchemaDepth {
-		return nil, fmt.Errorf("the schema is deeper than %d", maxSchemaDepth)
+		return nil, beyond(fmt.Sprintf("a schema of %d levels", depth), maxSchemaDepth, "write the rows with less nesting")
 	}
 	if b.next >= len(b.elems) {
 		return nil, fmt.Errorf("the schema ends too early")
@@ -197,10 +197,13 @@ func (b *schemaBuilder) build(parent *node, depth int) (*node, error) {
 
 func (b *schemaBuilder) addLeaf(n *node) error {
 	if len(b.leaves) >= maxSchemaLeaves {
-		return fmt.Errorf("the schema has more than %d columns", maxSchemaLeaves)
+		return beyond(fmt.Sprintf("%d columns", len(b.leaves)+1), maxSchemaLeaves, fewerColumns)
 	}
-	if n.phys == parquet.Types.FixedLenByteArray && (n.typeLen <= 0 || n.typeLen > maxFixedBytes) {
+	if n.phys == parquet.Types.FixedLenByteArray && n.typeLen <= 0 {
 		return fmt.Errorf("column %s has values of %d bytes", n.path(), n.typeLen)
+	}
+	if n.phys == parquet.Types.FixedLenByteArray && n.typeLen > maxFixedBytes {
+		return beyond(fmt.Sprintf("column %s has values of %d bytes", n.path(), n.typeLen), maxFixedBytes, "write the column as BYTE_ARRAY")
 	}
 	n.leaf = len(b.leaves)
 	b.leaves = append(b.leaves, n)

@@ -103,17 +103,6 @@ func (r *thriftReader) fields(f func(id int16, typ byte)) {
 	}
 }
 
-// list calls f for each element of a list, at most limit.
-func (r *thriftReader) list(limit int, f func(elem byte)) {
-	n, elem := r.listHead()
-	if n > limit {
-		r.fail(errThriftSize)
-	}
-	for i := 0; i < n && r.err == nil; i++ {
-		f(elem)
-	}
-}
-
 func (r *thriftReader) listHead() (n int, elem byte) {
 	head := r.byte()
 	size := uint64(head >> 4)
