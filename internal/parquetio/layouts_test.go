@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -332,6 +333,22 @@ func TestBombs(t *testing.T) {
 		data := foreign(t, schema.FieldList{prim("s", required, parquet.Types.ByteArray)}, column{values: vals})
 		require.Less(t, len(data), 2<<20)
 		want := arrow.NewSchema([]arrow.Field{field("s", arrow.BinaryTypes.String)}, nil)
+		r, err := parquetio.Parquet{}.Open(t.Context(), source("f", data), parquetio.ReadOptions{})
+		require.NoError(t, err)
+		n := int64(0)
+		for b, err := range r.Batches(t.Context(), want) {
+			require.NoError(t, err)
+			require.LessOrEqual(t, b.NumRows(), int64(65))
+			n += b.NumRows()
+		}
+		require.EqualValues(t, rows, n)
+	})
+	t.Run("a dictionary with a long value of fixed length", func(t *testing.T) {
+		const rows, width = 100, 1 << 20
+		vals := slices.Repeat(fixed(make([]byte, width)), rows)
+		data := foreign(t, schema.FieldList{schema.MustPrimitive(schema.NewPrimitiveNode("v", required, parquet.Types.FixedLenByteArray, -1, width))}, column{values: vals})
+		require.Less(t, len(data), 2<<20)
+		want := arrow.NewSchema([]arrow.Field{field("v", arrow.BinaryTypes.Binary)}, nil)
 		r, err := parquetio.Parquet{}.Open(t.Context(), source("f", data), parquetio.ReadOptions{})
 		require.NoError(t, err)
 		n := int64(0)

@@ -38,7 +38,7 @@ type pageReader struct {
 	dictTo int    // length of the dictionary's longest string
 
 	// longest is the length of the longest string that the page can repeat without holding it again; 0 if its strings
-	// are in it one by one.
+	// are in it one by one, or its values are numbers.
 	longest int
 }
 
@@ -110,8 +110,11 @@ func (p *pageReader) header() (pageHeader, error) {
 }
 
 func (p *pageReader) dictionary(h pageHeader, body []byte) error {
-	if p.dict || h.values > maxDictValues || p.col.phys == parquet.Types.Boolean {
-		return fmt.Errorf("a second dictionary, or one of %d values for %s", h.values, p.col.describe())
+	if p.dict || p.col.phys == parquet.Types.Boolean {
+		return fmt.Errorf("a second dictionary, or one for %s", p.col.describe())
+	}
+	if h.values > maxDictValues {
+		return beyond(fmt.Sprintf("a dictionary of %d values", h.values), maxDictValues, "write the column without one")
 	}
 	if h.enc != parquet.Encodings.Plain && h.enc != parquet.Encodings.PlainDict {
 		return fmt.Errorf("a dictionary in encoding %s", h.enc)
@@ -121,16 +124,27 @@ func (p *pageReader) dictionary(h pageHeader, body []byte) error {
 	if err := decompress(p.codec, raw, body); err != nil {
 		return fmt.Errorf("decompress a dictionary: %w", err)
 	}
-	if p.col.phys == parquet.Types.ByteArray {
-		var err error
-		if p.dictTo, err = longestPlainString(raw, int(h.values)); err != nil {
-			return err
-		}
-	} else if width := p.col.width(); h.values*int64(width) > h.raw {
-		return fmt.Errorf("a dictionary of %d values in %d bytes", h.values, h.raw)
+	var err error
+	if p.dictTo, err = p.longestValue(raw, h.values); err != nil {
+		return err
 	}
 	p.page = file.NewDictionaryPage(memory.NewBufferBytes(raw), int32(h.values), h.enc)
 	return nil
+}
+
+// longestValue checks that a dictionary holds its values, and gives the length of its longest string.
+func (p *pageReader) longestValue(raw []byte, values int64) (int, error) {
+	if p.col.phys == parquet.Types.ByteArray {
+		return longestPlainString(raw, int(values))
+	}
+	width := p.col.width()
+	if values*int64(width) > int64(len(raw)) {
+		return 0, fmt.Errorf("a dictionary of %d values in %d bytes", values, len(raw))
+	}
+	if p.col.phys == parquet.Types.FixedLenByteArray {
+		return width, nil
+	}
+	return 0, nil
 }
 
 // width is the number of bytes of a value of fixed width.
