@@ -50,16 +50,21 @@ func leafConverter(want arrow.DataType, n *node, exact bool) (leafFunc, error) {
 			f = convertFixed(4, copyValues[int32])
 		}
 	case *arrow.TimestampType:
-		if t.Unit == arrow.Microsecond {
-			f = timestampConverter(n, exact)
+		if t.Unit != arrow.Microsecond {
+			return nil, unreadable(want)
 		}
+		f = timestampConverter(n, exact)
 	default:
-		return nil, fmt.Errorf("%w: reading Parquet as %s", delta.ErrUnsupported, want)
+		return nil, unreadable(want)
 	}
 	if f == nil {
 		return nil, fmt.Errorf("%w: the file holds %s, the table says %s", delta.ErrCorrupt, n.describe(), want)
 	}
 	return f, nil
+}
+
+func unreadable(want arrow.DataType) error {
+	return fmt.Errorf("%w: reading Parquet as %s", delta.ErrUnsupported, want)
 }
 
 // convertFixed makes a conversion to values of fixed width from one for values that lie side by side.

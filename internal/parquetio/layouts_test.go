@@ -177,7 +177,7 @@ func TestNoColumns(t *testing.T) {
 	got.Release()
 }
 
-// day gives an INT96 timestamp.
+// int96 gives an INT96 timestamp.
 func int96(julian uint32, nanos uint64) (v parquet.Int96) {
 	binary.LittleEndian.PutUint64(v[:8], nanos)
 	binary.LittleEndian.PutUint32(v[8:], julian)
@@ -313,6 +313,10 @@ func TestTypesOutsideOfTables(t *testing.T) {
 	data := foreign(t, schema.FieldList{prim("v", required, parquet.Types.ByteArray)}, column{values: texts("x")})
 	_, err := readAll(t.Context(), source("f", data), arrow.NewSchema([]arrow.Field{field("v", arrow.BinaryTypes.LargeString)}, nil), parquetio.ReadOptions{})
 	require.ErrorIs(t, err, delta.ErrUnsupported)
+	require.NotErrorIs(t, err, delta.ErrCorrupt)
+	stamps := foreign(t, schema.FieldList{logical("v", required, schema.NewTimestampLogicalType(true, schema.TimeUnitNanos), parquet.Types.Int64, -1)}, column{values: []int64{1}})
+	_, err = readAll(t.Context(), source("f", stamps), arrow.NewSchema([]arrow.Field{field("v", arrow.FixedWidthTypes.Timestamp_ns)}, nil), parquetio.ReadOptions{})
+	require.ErrorIs(t, err, delta.ErrUnsupported, "it is the type that is asked for, not the file")
 	require.NotErrorIs(t, err, delta.ErrCorrupt)
 	_, err = parquetio.Parquet{}.NewWriter(&bytes.Buffer{}, arrow.NewSchema([]arrow.Field{field("v", arrow.FixedWidthTypes.Timestamp_ns)}, nil), parquetio.WriteOptions{})
 	require.ErrorIs(t, err, delta.ErrUnsupported)

@@ -216,8 +216,12 @@ func countDistinct(arr arrow.Array, idx []int, seen map[string]struct{}) int {
 func valueBytes(arr arrow.Array, i int) []byte {
 	switch a := arr.(type) {
 	case *array.String:
-		from, to := a.ValueOffset(i), a.ValueOffset(i)+a.ValueLen(i)
-		return a.Data().Buffers()[2].Bytes()[from:to]
+		n := a.ValueLen(i)
+		if n == 0 { // of strings without a byte there may be no buffer
+			return nil
+		}
+		from := a.ValueOffset(i)
+		return a.Data().Buffers()[2].Bytes()[from : from+n]
 	case *array.Binary:
 		return a.Value(i)
 	}

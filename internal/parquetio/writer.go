@@ -13,6 +13,7 @@ import (
 	"github.com/apache/arrow-go/v18/parquet/file"
 
 	"github.com/idemtable/idem/delta"
+	"github.com/idemtable/idem/internal/rows"
 )
 
 const (
@@ -259,7 +260,7 @@ func (w *writer) closeGroup() error {
 func (w *writer) Bytes() int64 {
 	n := int64(0)
 	for _, b := range w.pending {
-		n += batchSize(b)
+		n += rows.Bytes(b)
 	}
 	if w.file == nil || w.done {
 		return n
@@ -279,14 +280,6 @@ func (w *writer) Bytes() int64 {
 		}
 	}
 	return n
-}
-
-func batchSize(b arrow.RecordBatch) int64 {
-	n := uint64(0)
-	for _, c := range b.Columns() {
-		n += c.Data().SizeInBytes()
-	}
-	return int64(n)
 }
 
 func (w *writer) Close() error {

@@ -8,6 +8,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/decimal128"
+	"github.com/apache/arrow-go/v18/arrow/memory"
 	"github.com/stretchr/testify/require"
 
 	"github.com/idemtable/idem/delta"
@@ -84,6 +85,35 @@ func TestBytesGrows(t *testing.T) {
 	estimate := w.Bytes()
 	require.NoError(t, w.Close())
 	require.InEpsilon(t, out.Len(), estimate, 0.5)
+}
+
+// TestBytesOfASlice: a few rows of a large batch count for themselves, or files would be closed too early.
+func TestBytesOfASlice(t *testing.T) {
+	mem := checked(t)
+	s := arrow.NewSchema([]arrow.Field{field("x", arrow.PrimitiveTypes.Int64)}, nil)
+	b := randomBatch(mem, s, 100_000, 1)
+	defer b.Release()
+	part := b.NewSlice(70, 80)
+	defer part.Release()
+	w, err := parquetio.Parquet{}.NewWriter(&bytes.Buffer{}, s, parquetio.WriteOptions{Allocator: mem})
+	require.NoError(t, err)
+	defer w.Abort()
+	require.NoError(t, w.Write(part))
+	require.LessOrEqual(t, w.Bytes(), int64(100))
+}
+
+// TestEmptyStringsWithoutABuffer: Arrow leaves out the buffer of values that have no bytes.
+func TestEmptyStringsWithoutABuffer(t *testing.T) {
+	mem := checked(t)
+	for _, typ := range []arrow.DataType{arrow.BinaryTypes.String, arrow.BinaryTypes.Binary} {
+		offsets := memory.NewBufferBytes(make([]byte, 4*4))
+		data := array.NewData(typ, 3, []*memory.Buffer{nil, offsets, nil}, nil, 0, 0)
+		s := arrow.NewSchema([]arrow.Field{field("x", typ)}, nil)
+		batch := array.NewRecordBatch(s, []arrow.Array{array.MakeFromData(data)}, 3)
+		got, err := readAll(t.Context(), source("f", writeFile(t, parquetio.WriteOptions{Allocator: mem}, s, batch)), s, parquetio.ReadOptions{})
+		require.NoError(t, err)
+		requireSame(t, s, got, batch)
+	}
 }
 
 func TestWritersRefuseWrongRows(t *testing.T) {
