@@ -144,7 +144,7 @@ func (t *translator) item() error {
 
 func (t *translator) group() error {
 	if t.sees("?") && !t.take("?:") {
-		return errors.New("groups that begin with (? are not read, but for (?:")
+		return errors.New("of groups that begin with (? only (?:…) is read")
 	}
 	t.open++
 	t.out.WriteString("(?:")
