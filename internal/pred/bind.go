@@ -91,14 +91,11 @@ type refusal struct {
 }
 
 func (r *refusal) Error() string {
-	text, where := r.at.String(), ""
-	if len(text) > 80 {
-		text = strings.ToValidUTF8(text[:80], "") + "…"
-	}
+	where := ""
 	if r.at.Pos() >= 0 {
 		where = fmt.Sprintf(", byte %d", r.at.Pos())
 	}
-	return fmt.Sprintf("%s%s, at %s: %s: %v", r.noun, where, text, r.text, delta.ErrInput)
+	return fmt.Sprintf("%s%s, at %s: %s: %v", r.noun, where, clip(r.at.String()), r.text, delta.ErrInput)
 }
 
 func (r *refusal) Unwrap() error { return delta.ErrInput }
@@ -429,7 +426,7 @@ type inList struct {
 }
 
 func (l *inList) add(e expr.Expr, member term) error {
-	if l.x.op != nil && l.x.node == nil && member.constant != nil {
+	if l.x.op != nil && l.x.node == nil && l.x.typ().kind != kindOther && member.constant != nil {
 		v, err := fit(e, l.x.op, *member.constant)
 		l.constants = append(l.constants, v)
 		return err

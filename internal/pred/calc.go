@@ -252,14 +252,6 @@ func (m *machine) choose(t arrow.DataType, from []function.Arg, which []int32) a
 	return m.gather(t, arrays, which, index)
 }
 
-// take gives values by their place; -1 gives NULL.
-func (m *machine) take(t arrow.DataType, from arrow.Array, places []int32) arrow.Array {
-	if from == nil || m.err != nil {
-		return array.MakeArrayOfNull(m.mem, t, m.rows)
-	}
-	return m.gather(t, []arrow.Array{from}, make([]int32, len(places)), places)
-}
-
 func (m *machine) gather(t arrow.DataType, from []arrow.Array, which, index []int32) arrow.Array {
 	if len(from) == 0 {
 		return array.MakeArrayOfNull(m.mem, t, len(which))

@@ -43,8 +43,6 @@ func compare(e expr.Expr, op expr.Op, l, r term) (node, error) {
 		return n, err
 	}
 	switch {
-	case l.typ().kind == kindOther || r.typ().kind == kindOther:
-		return nil, refuse(e, "a column of this type is tested with IS NULL only")
 	case (nullL || nullR) && op != expr.NullSafeEq:
 		return constant{null}, nil // the other side is not looked at, as in Spark
 	case nullL && nullR:
@@ -55,6 +53,10 @@ func compare(e expr.Expr, op expr.Op, l, r term) (node, error) {
 		return isNull(r), nil
 	case nullR:
 		return isNull(l), nil
+	case l.typ().kind == kindOther:
+		return nil, refuseOther(e, l.data())
+	case r.typ().kind == kindOther:
+		return nil, refuseOther(e, r.data())
 	case boolL || boolR:
 		return nil, refuse(e, "%s is not compared with %s", l.typ(), r.typ())
 	case l.op != nil && r.op != nil:
@@ -65,6 +67,13 @@ func compare(e expr.Expr, op expr.Op, l, r term) (node, error) {
 		return compareConstant(e, mirrored(op), r.op, *l.constant)
 	}
 	return fold(e, op, *l.constant, *r.constant)
+}
+
+func refuseOther(e expr.Expr, t arrow.DataType) error {
+	if hasEquality(t) {
+		return refuse(e, "%s is compared by = <> <=> with a value of the same type only", expr.TypeName(t))
+	}
+	return refuse(e, "%s is tested with IS NULL only", expr.TypeName(t))
 }
 
 // mirrored is the operator with its sides exchanged.
@@ -192,7 +201,7 @@ func coerce(e expr.Expr, v datum, to sqlType) (datum, error) {
 func comparable(e expr.Expr, a, b sqlType) error {
 	switch {
 	case a.kind == kindOther || b.kind == kindOther:
-		return refuse(e, "a column of this type is tested with IS NULL only")
+		return refuse(e, "%s is not compared with %s", a, b)
 	case a.kind == b.kind, a.numeric() && b.numeric():
 		return nil
 	case a.temporal() && b.temporal() && (a.kind == kindDate || b.kind == kindDate):

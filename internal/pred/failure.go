@@ -27,13 +27,19 @@ func (e *RowError) Unwrap() []error { return []error{e.Err, delta.ErrInput} }
 
 // place names a part of an expression, and where in the text it is.
 func place(text string, pos int) string {
-	if len(text) > 80 {
-		text = strings.ToValidUTF8(text[:80], "") + "…"
+	if pos < 0 {
+		return clip(text)
 	}
-	if pos >= 0 {
-		return fmt.Sprintf("%s, byte %d", text, pos)
+	return fmt.Sprintf("%s, byte %d", clip(text), pos)
+}
+
+// clip shortens a text for a message.
+func clip(text string) string {
+	const most = 80
+	if len(text) <= most {
+		return text
 	}
-	return text
+	return strings.ToValidUTF8(text[:most], "") + "…"
 }
 
 // failure is the error of a row. Its value there is NULL, and no one may take that for an answer.

@@ -100,10 +100,10 @@ func prefixOf(pattern string, escape rune) (prefix, rest string) {
 // beginning is the set of the strings that begin with a prefix.
 func beginning(prefix string) keySet {
 	first := bound{key: key{s: prefix}}
-	end := strings.TrimRight(prefix, "\xff")
-	if end == "" {
-		return from(first, beyond)
+	for last := len(prefix) - 1; last >= 0; last-- {
+		if c := prefix[last]; c < 0xff {
+			return from(first, bound{key: key{s: prefix[:last] + string([]byte{c + 1})}})
+		}
 	}
-	last := len(end) - 1
-	return from(first, bound{key: key{s: end[:last] + string([]byte{end[last] + 1})}})
+	return from(first, beyond)
 }

@@ -218,6 +218,8 @@ func TestComputedValuesAreSparks(t *testing.T) {
 		{"st <> st", `[false,null,false]`, "structs are equal where their fields are"},
 		{"ls = ls", `[true,true,null]`, "arrays are equal where their elements are"},
 		{"if(bo, arr, NULL) = arr", `[true,null,null]`, "of computed arrays"},
+		{"arr IN (arr, NULL)", `[true,true,null]`, "in a list"},
+		{"m IS NULL OR m = NULL", `[null,null,true]`, "NULL is compared with anything"},
 		{"-x", `[0,-2,-4]`, "a sign"},
 		{"x % 0 = 1", failing, "a remainder by zero"},
 		{"2147483647 + x > 0", failing, "an overflow"},
