@@ -77,7 +77,7 @@ func (c Parquet) ReadCheckpoint(ctx context.Context, src Source, stats bool, f f
 	defer opened.Close()
 	r := opened.(*reader)
 	add := r.footer.root.child("add")
-	d := &checkpointDecoder{name: src.Name(), share: newInterner()}
+	d := &checkpointDecoder{share: newInterner()}
 	if add != nil && !stats {
 		d.deferred = add.child("stats") != nil || add.child("stats_parsed") != nil
 	}
@@ -103,7 +103,6 @@ func (c Parquet) ReadCheckpoint(ctx context.Context, src Source, stats bool, f f
 
 // checkpointDecoder turns the rows of batches into actions.
 type checkpointDecoder struct {
-	name     string
 	deferred bool
 	bad      bool // the error is about the row, not from the caller
 	share    *interner

@@ -65,7 +65,7 @@ func (n *node) arrowType(rev int16) (t arrow.DataType, why string) {
 			return nil, n.path() + " is annotated as a list and has not the layout of one"
 		}
 		item := n.children[0]
-		if item.isLeaf() || len(item.children) > 1 || item.name == "array" || item.name == n.name+"_tuple" {
+		if item.isElement(n) {
 			return n.listType(item, item, false)
 		}
 		element := item.children[0]
@@ -98,10 +98,7 @@ func (n *node) mapType() (arrow.DataType, string) {
 		return nil, n.path() + " is annotated as a map and has not the layout of one"
 	}
 	item := n.children[0]
-	key, value := item.children[0], item.children[1]
-	if value.name == "key" || key.name == "value" {
-		key, value = value, key
-	}
+	key, value := item.keyValue()
 	k, why := key.arrowType(item.rev)
 	if why != "" {
 		return nil, why
@@ -129,21 +126,16 @@ func (n *node) leafArrow() (t arrow.DataType, why string) {
 func (n *node) candidates() []arrow.DataType {
 	switch {
 	case n.note == decimalType:
-		if n.precision < 1 || n.precision > 38 || n.scale < 0 || n.scale > n.precision {
-			return nil
+		if t := n.decimal(); t != nil {
+			return []arrow.DataType{t}
 		}
-		return []arrow.DataType{&arrow.Decimal128Type{Precision: int32(n.precision), Scale: int32(n.scale)}}
+		return nil
 	case n.note == stringType:
 		return []arrow.DataType{arrow.BinaryTypes.String}
 	case n.note == dateType:
 		return []arrow.DataType{arrow.FixedWidthTypes.Date32}
-	case n.phys == parquet.Types.Int96:
-		return []arrow.DataType{arrow.FixedWidthTypes.Timestamp_us}
-	case n.note == millisType, n.note == microsType, n.note == nanosType:
-		if n.utc {
-			return []arrow.DataType{arrow.FixedWidthTypes.Timestamp_us}
-		}
-		return []arrow.DataType{&arrow.TimestampType{Unit: arrow.Microsecond}}
+	case n.phys == parquet.Types.Int96, n.note == millisType, n.note == microsType, n.note == nanosType:
+		return []arrow.DataType{n.timestamp()}
 	case n.note == unsignedType && n.bits == 8:
 		return []arrow.DataType{arrow.PrimitiveTypes.Int16}
 	case n.note == unsignedType && n.bits == 16, n.note == plainType && n.phys == parquet.Types.Int32 && (n.bits == 0 || n.bits == 32):

@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"github.com/apache/arrow-go/v18/arrow"
-	"github.com/apache/arrow-go/v18/parquet"
 
 	"github.com/idemtable/idem/delta"
 )
@@ -143,10 +142,7 @@ func listNodes(p *plan, t *arrow.ListType) (item, elem *node, err error) {
 	}
 	item = n.children[0]
 	_, wantStruct := t.Elem().(*arrow.StructType)
-	switch {
-	case item.isLeaf(), len(item.children) > 1, item.name == "array", item.name == n.name+"_tuple":
-		return item, item, nil
-	case wantStruct && item.children[0].isLeaf():
+	if item.isElement(n) || wantStruct && item.children[0].isLeaf() {
 		return item, item, nil
 	}
 	return item, item.children[0], nil
@@ -165,13 +161,7 @@ func (pl *planner) entries(p *plan, t *arrow.MapType) error {
 		return mismatch(p)
 	}
 	p.item, p.validDef = item, item.def-1
-	key, value := item.children[0], (*node)(nil)
-	if len(item.children) == 2 {
-		value = item.children[1]
-		if value.name == "key" || key.name == "value" {
-			key, value = value, key
-		}
-	}
+	key, value := item.keyValue()
 	k, err := pl.plan(t.KeyType(), key, item.rev, item.def)
 	if err != nil {
 		return fmt.Errorf("key: %w", err)
@@ -182,14 +172,4 @@ func (pl *planner) entries(p *plan, t *arrow.MapType) error {
 	}
 	p.children = []*plan{k, v}
 	return nil
-}
-
-// physical says whether the node's values are of one of the types.
-func (n *node) physical(types ...parquet.Type) bool {
-	for _, t := range types {
-		if n.phys == t {
-			return true
-		}
-	}
-	return false
 }

@@ -2,8 +2,10 @@ package parquetio
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
+	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/parquet"
 	"github.com/apache/arrow-go/v18/parquet/schema"
 )
@@ -84,6 +86,44 @@ func (n *node) child(name string) *node {
 	}
 	return found
 }
+
+// isElement says whether the repeated node of a list is the element itself, by the format's rules for the layouts of
+// old writers.
+func (n *node) isElement(list *node) bool {
+	return n.isLeaf() || len(n.children) > 1 || n.name == "array" || n.name == list.name+"_tuple"
+}
+
+// keyValue gives the key and the value of a map's repeated node, whichever comes first. value is nil where there is none.
+func (n *node) keyValue() (key, value *node) {
+	key = n.children[0]
+	if len(n.children) == 1 {
+		return key, nil
+	}
+	value = n.children[1]
+	if value.name == "key" || key.name == "value" {
+		key, value = value, key
+	}
+	return key, value
+}
+
+// decimal is the type of a column annotated as a decimal, nil if no table has it.
+func (n *node) decimal() arrow.DataType {
+	if n.precision < 1 || n.precision > 38 || n.scale < 0 || n.scale > n.precision {
+		return nil
+	}
+	return &arrow.Decimal128Type{Precision: int32(n.precision), Scale: int32(n.scale)}
+}
+
+// timestamp is the type of a column of timestamps.
+func (n *node) timestamp() arrow.DataType {
+	if n.utc || n.phys == parquet.Types.Int96 {
+		return arrow.FixedWidthTypes.Timestamp_us
+	}
+	return &arrow.TimestampType{Unit: arrow.Microsecond}
+}
+
+// physical says whether the node's values are of one of the types.
+func (n *node) physical(types ...parquet.Type) bool { return slices.Contains(types, n.phys) }
 
 // firstLeaf gives a column below the node from which its own levels can be told, the least nested one.
 func (n *node) firstLeaf() *node {

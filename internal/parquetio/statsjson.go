@@ -31,27 +31,17 @@ func naturalType(n *node) arrow.DataType {
 	}
 	switch n.note {
 	case decimalType:
-		if n.precision < 1 || n.precision > 38 || n.scale < 0 || n.scale > n.precision {
-			return nil
-		}
-		return &arrow.Decimal128Type{Precision: int32(n.precision), Scale: int32(n.scale)}
+		return n.decimal()
 	case dateType:
 		return arrow.FixedWidthTypes.Date32
 	case stringType:
 		return textType
 	case millisType, microsType, nanosType:
-		return timestampOf(n)
+		return n.timestamp()
 	case plainType:
 		return plainNaturalType(n)
 	}
 	return nil
-}
-
-func timestampOf(n *node) arrow.DataType {
-	if n.utc || n.phys == parquet.Types.Int96 {
-		return arrow.FixedWidthTypes.Timestamp_us
-	}
-	return &arrow.TimestampType{Unit: arrow.Microsecond}
 }
 
 func plainNaturalType(n *node) arrow.DataType {
@@ -63,7 +53,7 @@ func plainNaturalType(n *node) arrow.DataType {
 	case parquet.Types.Double:
 		return arrow.PrimitiveTypes.Float64
 	case parquet.Types.Int96:
-		return timestampOf(n)
+		return n.timestamp()
 	case parquet.Types.Boolean:
 		return boolType
 	case parquet.Types.ByteArray:
