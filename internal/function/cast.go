@@ -37,8 +37,8 @@ func Cast(from, to arrow.DataType) (*Function, error) {
 // castNamed resolves a CAST that is written as a function: int(x).
 func castNamed(to arrow.DataType) resolver {
 	return func(name string, args []Param) (*Function, error) {
-		if len(args) != 1 {
-			return nil, fmt.Errorf("%s takes %s; %s", name, counted(1, 1), given(len(args)))
+		if err := counted(name, args, 1); err != nil {
+			return nil, err
 		}
 		fn, err := Cast(args[0].Type, to)
 		if err != nil {

@@ -140,7 +140,7 @@ func extremeText(t arrow.DataType, greatest bool) func(*Call) arrow.Array {
 
 // isNaN resolves isnan, which is FALSE of NULL.
 func isNaN(name string, args []Param) (*Function, error) {
-	types, err := numbers(name, args, 1, 1)
+	types, err := numbers(name, args, 1)
 	if err != nil {
 		return nil, err
 	}
@@ -168,7 +168,7 @@ func testNaN[T float](c *Call, v column[T]) arrow.Array {
 
 // nanvl resolves the second argument where the first is NaN.
 func nanvl(name string, args []Param) (*Function, error) {
-	types, err := numbers(name, args, 2, 2)
+	types, err := numbers(name, args, 2)
 	if err != nil {
 		return nil, err
 	}

@@ -247,7 +247,7 @@ func decimalModulo(a, b int32, t *arrow.Decimal128Type, positive bool) func(x, y
 // ofNumber resolves a function of one number with a result of its type.
 func ofNumber(eval func(name string, t arrow.DataType) func(*Call) arrow.Array) resolver {
 	return func(name string, args []Param) (*Function, error) {
-		types, err := numbers(name, args, 1, 1)
+		types, err := numbers(name, args, 1)
 		if err != nil {
 			return nil, err
 		}
@@ -318,7 +318,7 @@ func negateFloats[T float](t arrow.DataType, below bool) func(*Call) arrow.Array
 
 // sign resolves -1.0, 0.0 or 1.0; a double keeps NaN and -0.0.
 func sign(name string, args []Param) (*Function, error) {
-	types, err := numbers(name, args, 1, 1)
+	types, err := numbers(name, args, 1)
 	if err != nil {
 		return nil, err
 	}
@@ -352,7 +352,7 @@ func sign(name string, args []Param) (*Function, error) {
 }
 
 func sqrt(name string, args []Param) (*Function, error) {
-	if _, err := numbers(name, args, 1, 1); err != nil {
+	if _, err := numbers(name, args, 1); err != nil {
 		return nil, err
 	}
 	double := arrow.PrimitiveTypes.Float64

@@ -296,8 +296,10 @@ func broadcast(c *Call, one arrow.Array) arrow.Array {
 		more.Release()
 		all.Release()
 		if err != nil {
-			n := nullsOf(c)
-			return buildText(n, one.DataType(), func([]byte, int) ([]byte, error) { return nil, errTooMuchText })
+			for row := range c.Rows {
+				c.Fail(row, errTooMuchText)
+			}
+			return allNull(c, one.DataType())
 		}
 		all = twice
 	}

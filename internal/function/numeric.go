@@ -9,7 +9,10 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 )
 
-// numeric are the operators and functions of numbers, and the casts that go by the name of a type.
+// numeric are the operators and functions of numbers, and the casts that go by the name of a type. What
+// leaves the range of its type is an error of the row, also where Spark goes on with another number:
+// floor and ceil of a double beyond BIGINT, div of decimals, the sum within pmod. Only floats become
+// infinite. The sign of a decimal changes without a loss; Spark keeps 34 of its digits.
 var numeric = map[string]resolver{
 	"+": arithmetic, "-": arithmetic, "*": arithmetic, "/": division, "div": wholeDivision,
 	"%": arithmetic, "mod": arithmetic, "pmod": arithmetic,
@@ -50,9 +53,9 @@ func isNumber(t arrow.DataType) bool { return isInteger(t) || isFloat(t) || isDe
 
 // numbers checks arguments that all have to be numbers. A NULL without a type has the type of the first
 // argument that has one, or DOUBLE.
-func numbers(name string, args []Param, least, most int) ([]arrow.DataType, error) {
-	if len(args) < least || len(args) > most {
-		return nil, fmt.Errorf("%s takes %s; %s", name, counted(least, most), given(len(args)))
+func numbers(name string, args []Param, n int) ([]arrow.DataType, error) {
+	if err := counted(name, args, n); err != nil {
+		return nil, err
 	}
 	var known arrow.DataType = arrow.PrimitiveTypes.Float64
 	for i := len(args) - 1; i >= 0; i-- {
@@ -72,14 +75,15 @@ func numbers(name string, args []Param, least, most int) ([]arrow.DataType, erro
 	return types, nil
 }
 
-func counted(least, most int) string {
-	switch {
-	case least != most:
-		return fmt.Sprintf("%d or %d arguments", least, most)
-	case least == 1:
-		return "1 argument"
+func counted(name string, args []Param, n int) error {
+	words := "1 argument"
+	if n != 1 {
+		words = fmt.Sprintf("%d arguments", n)
 	}
-	return fmt.Sprintf("%d arguments", least)
+	if len(args) != n {
+		return fmt.Errorf("%s takes %s; %s", name, words, given(len(args)))
+	}
+	return nil
 }
 
 func noNumber(name string, i, n int, t arrow.DataType) error {
@@ -106,7 +110,7 @@ func bitWidth(t arrow.DataType) int { return t.(arrow.FixedWidthDataType).BitWid
 
 // arithmetic resolves + - * % mod and pmod.
 func arithmetic(name string, args []Param) (*Function, error) {
-	types, err := numbers(name, args, 2, 2)
+	types, err := numbers(name, args, 2)
 	if err != nil {
 		return nil, err
 	}
@@ -131,7 +135,7 @@ func ofTwo(name string, t, result arrow.DataType, eval func(*Call) arrow.Array) 
 
 // division resolves /, which never divides integers as integers.
 func division(name string, args []Param) (*Function, error) {
-	types, err := numbers(name, args, 2, 2)
+	types, err := numbers(name, args, 2)
 	if err != nil {
 		return nil, err
 	}
@@ -145,7 +149,7 @@ func division(name string, args []Param) (*Function, error) {
 
 // wholeDivision resolves div: a BIGINT, of integers and decimals.
 func wholeDivision(name string, args []Param) (*Function, error) {
-	types, err := numbers(name, args, 2, 2)
+	types, err := numbers(name, args, 2)
 	if err != nil {
 		return nil, err
 	}

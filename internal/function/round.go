@@ -86,7 +86,7 @@ func roundingArgs(name string, args []Param) ([]arrow.DataType, roundingDigits, 
 	if len(args) == 0 || len(args) > 2 {
 		return nil, digits, fmt.Errorf("%s takes a number and perhaps how many digits it is rounded to; %s", name, given(len(args)))
 	}
-	types, err := numbers(name, args[:1], 1, 1)
+	types, err := numbers(name, args[:1], 1)
 	if err != nil || len(args) == 1 {
 		return types, digits, err
 	}

@@ -178,18 +178,13 @@ func (a u256) divLong(d u128) (q u256, r u128) {
 		top += c
 		n[j], c = bits.Sub64(n[j], lo, 0)
 		n[j+1], c = bits.Sub64(n[j+1], mid, c)
-		if n[j+2], c = bits.Sub64(n[j+2], top, c); c != 0 { // the guess was one too great
-			q[j]--
-			n[j], c = bits.Add64(n[j], v0, 0)
-			n[j+1], c = bits.Add64(n[j+1], v1, c)
-			n[j+2] += c
-		}
+		n[j+2], _ = bits.Sub64(n[j+2], top, c)
 	}
 	return q, u128{n[1] >> s, n[0]>>s | n[1]<<(64-s)}
 }
 
-// quotientWord guesses the quotient of three words by two, the first of which has its highest bit
-// set. It is right or one too great.
+// quotientWord is the quotient, of one word, of three words by two, the first of which has its highest
+// bit set: a guess by the first words that is never too small, and is made smaller until it fits the others.
 func quotientWord(u2, u1, u0, v1, v0 uint64) uint64 {
 	guess, rest := uint64(math.MaxUint64), u1
 	var c uint64
