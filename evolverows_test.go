@@ -8,6 +8,7 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
@@ -59,10 +60,10 @@ func TestEvolveProperty(t *testing.T) {
 		}
 		old := []any{row(0, 1), row(1, 1)}
 		rows := []any{row(1, 2), row(2, 2), row(3, 2)}
-		mem := store.NewMem()
+		mem, checked := store.NewMem(), memory.NewCheckedAllocator(memory.NewGoAllocator())
 		// The column that the rows never have is one for which the table gets the feature timestampNtz.
 		schema := append(slices.Clone(before.dt.(*arrow.StructType).Fields()), maybe("local", &arrow.TimestampType{Unit: arrow.Microsecond}))
-		made, _, err := idem.CreateStore(t.Context(), mem, idem.Definition{Schema: arrow.NewSchema(schema, nil)}, idem.Options{Parallelism: 1})
+		made, _, err := idem.CreateStore(t.Context(), mem, idem.Definition{Schema: arrow.NewSchema(schema, nil)}, idem.Options{Parallelism: 1, Allocator: checked})
 		require.NoError(r, err)
 		_, err = made.Append(t.Context(), givenOf(r, before, old), idem.Append{Reason: "test"})
 		require.NoError(r, err)
@@ -80,12 +81,13 @@ func TestEvolveProperty(t *testing.T) {
 		got := map[string]bool{}
 		for b, err := range made.Scan(t.Context(), idem.Scan{}) {
 			require.NoError(r, err)
+			st := array.RecordToStructArray(b)
 			for i := range int(b.NumRows()) {
-				st := array.RecordToStructArray(b)
 				if text := named(readOf(st, i), st.DataType()); !strings.Contains(text, "id=1 seq=1") {
 					got[text] = true
 				}
 			}
+			st.Release()
 		}
 		require.Equal(r, want, got, v.name)
 		at := made.Version()
@@ -96,6 +98,7 @@ func TestEvolveProperty(t *testing.T) {
 		require.NoError(r, err)
 		require.Equal(r, printed.String(), now.String(), "what was there reads as it did")
 		checkLog(t, mem)
+		checked.AssertSize(r, 0)
 	})
 }
 

@@ -440,7 +440,11 @@ func TestNestedRowsProperty(t *testing.T) {
 		for _, n := range rapid.Permutation(seq(len(nestedVerbs))).Draw(r, "verbs")[:2] {
 			v := nestedVerbs[n]
 			mem := store.NewMem()
-			o := idem.Options{Parallelism: 1, TargetFileBytes: rapid.SampledFrom([]int64{0, 1}).Draw(r, "file"), MemoryBytes: rapid.SampledFrom([]int64{0, 4096}).Draw(r, "memory"), TempDir: t.TempDir()}
+			checked := memory.NewCheckedAllocator(memory.NewGoAllocator())
+			o := idem.Options{
+				Parallelism: rapid.SampledFrom([]int{1, 4}).Draw(r, "parallelism"), TargetFileBytes: rapid.SampledFrom([]int64{0, 1}).Draw(r, "file"),
+				MemoryBytes: rapid.SampledFrom([]int64{0, 4096}).Draw(r, "memory"), TempDir: t.TempDir(), Allocator: checked,
+			}
 			made, _, err := idem.CreateStore(t.Context(), mem, idem.Definition{Schema: arrow.NewSchema(table.Fields(), nil)}, o)
 			require.NoError(r, err)
 			res, err := v.run(t.Context(), made, givenOf(r, first, rows))
@@ -464,6 +468,7 @@ func TestNestedRowsProperty(t *testing.T) {
 			require.NoError(r, err)
 			prints[p.String()] = true
 			checkLog(t, mem)
+			checked.AssertSize(r, 0)
 		}
 		require.Len(r, prints, 1, "%v", prints)
 	})
