@@ -110,35 +110,55 @@ func (Parquet) WriteCheckpoint(w io.Writer, actions iter.Seq[delta.Action]) (row
 			rows, adds, err = 0, 0, fmt.Errorf("write a checkpoint: %w", err)
 		}
 	}()
-	pw := parquet.NewGenericWriter[checkpointRow](s, parquet.Compression(&parquet.Snappy),
-		parquet.CreatedBy("idem", "1 ", "0"), parquet.MaxRowsPerRowGroup(checkpointGroupRows))
-	batch := make([]checkpointRow, 0, checkpointBatch)
-	flush := func() error {
-		_, err := pw.Write(batch)
-		clear(batch)
-		batch = batch[:0]
-		return err
-	}
+	c := newCheckpointWriter(s)
 	for a := range actions {
-		row, err := checkpointRowOf(a)
-		if err != nil {
+		if err := c.write(a); err != nil {
 			return 0, 0, err
 		}
-		batch = append(batch, row)
-		rows++
-		if a.Add != nil {
-			adds++
-		}
-		if len(batch) == cap(batch) {
-			if err := flush(); err != nil {
-				return 0, 0, err
-			}
-		}
 	}
-	if err := flush(); err != nil {
+	if err := c.flush(); err != nil {
 		return 0, 0, err
 	}
-	return rows, adds, pw.Close()
+	return c.rows, c.adds, c.file.Close()
+}
+
+// checkpointWriter hands rows to the library, many at once.
+type checkpointWriter struct {
+	file       *parquet.GenericWriter[checkpointRow]
+	batch      []checkpointRow
+	rows, adds int64
+}
+
+func newCheckpointWriter(w io.Writer) *checkpointWriter {
+	return &checkpointWriter{
+		// The library puts no space behind the version; with it the text is that of createdBy.
+		file: parquet.NewGenericWriter[checkpointRow](w, parquet.Compression(&parquet.Snappy),
+			parquet.CreatedBy("idem", "1 ", "0"), parquet.MaxRowsPerRowGroup(checkpointGroupRows)),
+		batch: make([]checkpointRow, 0, checkpointBatch),
+	}
+}
+
+func (c *checkpointWriter) write(a delta.Action) error {
+	row, err := checkpointRowOf(a)
+	if err != nil {
+		return err
+	}
+	c.batch = append(c.batch, row)
+	c.rows++
+	if a.Add != nil {
+		c.adds++
+	}
+	if len(c.batch) < cap(c.batch) {
+		return nil
+	}
+	return c.flush()
+}
+
+func (c *checkpointWriter) flush() error {
+	_, err := c.file.Write(c.batch)
+	clear(c.batch)
+	c.batch = c.batch[:0]
+	return err
 }
 
 func checkpointRowOf(a delta.Action) (checkpointRow, error) {

@@ -16,7 +16,8 @@ const (
 	batchBytes = 32 << 20
 	// leafStep is how many levels of a nested column are decoded at once.
 	leafStep = 32 << 10
-	// rowLevels is the number of values that one row of a nested column may have, beyond the number of the file's bytes.
+	// rowLevels is the number of values that one row of a nested column may have, beyond the number of the file's bytes
+	// and within what Arrow's offsets can count.
 	rowLevels = 2 << 20
 )
 
@@ -67,7 +68,8 @@ func newLeafReader(src Source, col *node, c chunk, budget, window int) (*leafRea
 	}
 	l := &leafReader{col: col, pages: p, budget: budget, vals: newLeafValues(col)}
 	// The constructor is marked as not for use outside of the library, because its caller must keep the pages' bytes
-	// alive while values alias them. leafValues copies them before it asks for the next page.
+	// alive while values alias them. leafValues copies them before it asks for the next page. The library has no other
+	// one that takes pages from its caller: that of a row group reads them by itself, unchecked.
 	//lint:ignore SA1019 see above
 	l.in = file.NewColumnReader(descr, p, memory.DefaultAllocator, nil)
 	return l, nil
@@ -88,7 +90,7 @@ func (l *leafReader) fill(need int) error {
 		if l.rows() > 0 && l.held() >= l.budget {
 			return nil
 		}
-		if int64(l.levels) > rowLevels+l.pages.in.src.Size() && l.rows() == 0 {
+		if int64(l.levels) > min(rowLevels+l.pages.in.src.Size(), math.MaxInt32) && l.rows() == 0 {
 			return fmt.Errorf("%w: a row with more than %d values of one column", delta.ErrUnsupported, l.levels)
 		}
 		if !l.in.HasNext() {

@@ -50,6 +50,7 @@ type schemaShredder struct {
 	column int
 }
 
+// field makes the node of a column or field. way leads to it.
 func (b *schemaShredder) field(name string, f arrow.Field, way []step) (schema.Node, error) {
 	rep := parquet.Repetitions.Required
 	if f.Nullable {
@@ -57,25 +58,15 @@ func (b *schemaShredder) field(name string, f arrow.Field, way []step) (schema.N
 	}
 	id := fieldID(f)
 	way = append(way[:len(way):len(way)], step{nullable: f.Nullable})
-	last := &way[len(way)-1]
 	switch t := f.Type.(type) {
 	case *arrow.StructType:
-		var nodes schema.FieldList
-		for i, c := range t.Fields() {
-			last.into, last.field = intoField, i
-			n, err := b.field(c.Name, c, way)
-			if err != nil {
-				return nil, fmt.Errorf("field %s: %w", c.Name, err)
-			}
-			nodes = append(nodes, n)
-		}
-		if len(nodes) == 0 {
-			return nil, fmt.Errorf("%w: a struct without fields", delta.ErrUnsupported)
+		nodes, err := b.fields(t, way)
+		if err != nil {
+			return nil, err
 		}
 		return schema.NewGroupNode(name, rep, nodes, id)
 	case *arrow.ListType:
-		last.into = intoElement
-		n, err := b.field("element", t.ElemField(), way)
+		n, err := b.below(way, intoElement, "element", t.ElemField())
 		if err != nil {
 			return nil, err
 		}
@@ -83,19 +74,43 @@ func (b *schemaShredder) field(name string, f arrow.Field, way []step) (schema.N
 	case *arrow.MapType:
 		key := t.KeyField()
 		key.Nullable = false
-		last.into = intoKey
-		k, err := b.field("key", key, way)
+		k, err := b.below(way, intoKey, "key", key)
 		if err != nil {
 			return nil, err
 		}
-		last.into = intoValue
-		v, err := b.field("value", t.ItemField(), way)
+		v, err := b.below(way, intoValue, "value", t.ItemField())
 		if err != nil {
 			return nil, err
 		}
 		return schema.MapOf(name, k, v, rep, id)
 	}
-	phys, logical, length, put, err := leafType(f.Type)
+	return b.leaf(name, f.Type, rep, id, way)
+}
+
+func (b *schemaShredder) fields(t *arrow.StructType, way []step) (schema.FieldList, error) {
+	var nodes schema.FieldList
+	for i, c := range t.Fields() {
+		way[len(way)-1].field = i
+		n, err := b.below(way, intoField, c.Name, c)
+		if err != nil {
+			return nil, fmt.Errorf("field %s: %w", c.Name, err)
+		}
+		nodes = append(nodes, n)
+	}
+	if len(nodes) == 0 {
+		return nil, fmt.Errorf("%w: a struct without fields", delta.ErrUnsupported)
+	}
+	return nodes, nil
+}
+
+// below makes the node one step further.
+func (b *schemaShredder) below(way []step, into into, name string, f arrow.Field) (schema.Node, error) {
+	way[len(way)-1].into = into
+	return b.field(name, f, way)
+}
+
+func (b *schemaShredder) leaf(name string, t arrow.DataType, rep parquet.Repetition, id int32, way []step) (schema.Node, error) {
+	phys, logical, length, put, err := leafType(t)
 	if err != nil {
 		return nil, err
 	}
