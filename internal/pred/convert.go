@@ -21,7 +21,7 @@ func (t term) calc() (calc, error) {
 		return truthCalc{t.node}, nil
 	case t.op.calc != nil && !t.op.shared:
 		return t.op.calc, nil
-	case t.op.typ == t.op.stored:
+	case arrow.TypeEqual(t.op.base, t.op.data):
 		return operandCalc{t.op}, nil
 	}
 	return castCalc(t.expr, operandCalc{t.op}, t.op.base, t.op.data)
