@@ -6,6 +6,12 @@
 // arguments to what it takes, and calls it. It is pure, and a function without a state: the same
 // arguments give the same values in every run, so nothing that is random, asks a clock or depends on
 // the session is here.
+//
+// A number is not taken for a text, nor a text for a number: Spark would CAST it, and so may the caller
+// in so many words. A constant STRING is taken for the day or the time that is wanted. Characters are
+// code points; upper and lower case are those of Unicode 16. The calendar is the proleptic Gregorian
+// one, and the zone of a TIMESTAMP is UTC. Where the answer is not Spark's it is an error, but for the
+// few cases that doc comments name.
 package function
 
 import (
@@ -34,7 +40,7 @@ type Param struct {
 // Function is a function for arguments of certain types. It is immutable.
 type Function struct {
 	Name   string
-	Params []arrow.DataType // what each argument has to be converted to (Cast, implicitly allowed)
+	Params []arrow.DataType // what each argument has to be converted to: Implicit, or a constant STRING that is a day or a time
 	Result arrow.DataType
 
 	// Eval gives c.Rows values of the type Result. A row that fails is reported with c.Fail, and NULL

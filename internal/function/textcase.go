@@ -24,16 +24,25 @@ func cased(f func(dst []byte, s string) []byte) func(*Call) arrow.Array {
 }
 
 func upper(dst []byte, s string) []byte {
-	for _, r := range s {
-		dst = appendUpper(dst, r)
+	for i := 0; i < len(s); {
+		c := s[i]
+		if c >= utf8.RuneSelf {
+			r, n := utf8.DecodeRuneInString(s[i:])
+			dst = appendUpper(dst, r)
+			i += n
+			continue
+		}
+		if c >= 'a' && c <= 'z' {
+			c -= 'a' - 'A'
+		}
+		dst = append(dst, c)
+		i++
 	}
 	return dst
 }
 
+// appendUpper appends the upper case of a character that is not ASCII.
 func appendUpper(dst []byte, r rune) []byte {
-	if r < utf8.RuneSelf {
-		return append(dst, byte(unicode.ToUpper(r)))
-	}
 	if r >= 0x1F80 && r <= 0x1FAF { // the iota below the letter moves behind it
 		dst = utf8.AppendRune(dst, [...]rune{0x1F08, 0x1F28, 0x1F68}[(r-0x1F80)>>4]+r&7)
 		return utf8.AppendRune(dst, 0x0399)
@@ -69,17 +78,26 @@ func lower(dst []byte, s string) []byte { return appendLower(dst, s, 0) }
 
 // appendLower appends s from a byte on; what is before it decides about a sigma.
 func appendLower(dst []byte, s string, from int) []byte {
-	for i, r := range s[from:] {
-		switch {
-		case r < utf8.RuneSelf:
-			dst = append(dst, byte(unicode.ToLower(r)))
-		case r == dottedI:
-			dst = append(dst, "i\u0307"...)
-		case r == sigma && endsWord(s, from+i):
-			dst = utf8.AppendRune(dst, finalSigma)
-		default:
-			dst = utf8.AppendRune(dst, toLower(r))
+	for i := from; i < len(s); {
+		c := s[i]
+		if c >= utf8.RuneSelf {
+			r, n := utf8.DecodeRuneInString(s[i:])
+			switch {
+			case r == dottedI:
+				dst = append(dst, "i\u0307"...)
+			case r == sigma && endsWord(s, i):
+				dst = utf8.AppendRune(dst, finalSigma)
+			default:
+				dst = utf8.AppendRune(dst, toLower(r))
+			}
+			i += n
+			continue
 		}
+		if c >= 'A' && c <= 'Z' {
+			c += 'a' - 'A'
+		}
+		dst = append(dst, c)
+		i++
 	}
 	return dst
 }

@@ -237,6 +237,15 @@ func TestTimesOfTheWholeRangeAreTaken(t *testing.T) {
 	require.Equal(t, []string{"-290308-12-21 19:59:05.224192", "+294247-01-10 04:00:54.775807"}, texts(b.apply("date_format", T, "yyyy-MM-dd HH:mm:ss.SSSSSS")))
 }
 
+// A number of months that is years of 2^64 days would come out as a day of our time.
+func TestMonthsDoNotGoRoundTheClock(t *testing.T) {
+	b := newBench(t)
+	defer b.close()
+	const round = (1<<64/146_097 + 1) * 400 * 12
+	require.Equal(t, []string{"!", "!"}, texts(b.apply("add_months", b.days(0, 0), b.ints(round, -round))))
+	require.Equal(t, []string{"!"}, texts(b.apply("timestampadd", "MONTH", b.ints(round), b.times(0))))
+}
+
 func TestIntervalsAreAddedMonthsFirst(t *testing.T) {
 	interval := func(months, days int32, nanos int64) function.Param {
 		return intervalParam(arrow.MonthDayNanoInterval{Months: months, Days: days, Nanoseconds: nanos})
