@@ -228,7 +228,7 @@ func (c *checker) load(ctx context.Context, from checkpoint) (*delta.Snapshot, e
 	r.CheckpointAt(from.version)
 	for _, part := range from.parts {
 		src := parquetio.Object(ctx, c.store, part.Key, part.Size)
-		if err := parquetio.From(ctx).ReadCheckpoint(ctx, src, true, r.Checkpoint); err != nil {
+		if err := parquetio.From(ctx).ReadCheckpoint(ctx, src, parquetio.CheckpointOptions{}, r.Checkpoint); err != nil {
 			return nil, fmt.Errorf("%s: %w", part.Key, err)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/apache/arrow-go/v18/arrow/memory"
 	"github.com/stretchr/testify/require"
 
 	"github.com/idemtable/idem/delta"
@@ -134,6 +135,33 @@ func TestCheckpointIsRefused(t *testing.T) {
 	require.NoError(t, err, "only writing is barred")
 	require.ErrorIs(t, l.Checkpoint(t.Context(), snap, tb.clock.now), delta.ErrUnsupported)
 	require.Zero(t, faulty.Count(storetest.OpPut)+faulty.Count(storetest.OpPutIfAbsent))
+}
+
+// counted counts what is taken of it.
+type counted struct {
+	memory.Allocator
+	n int
+}
+
+func (c *counted) Allocate(size int) []byte {
+	c.n++
+	return c.Allocator.Allocate(size)
+}
+
+// Who gives an allocator sees what a checkpoint takes, and gets all of it back.
+func TestCheckpointsAreReadWithTheAllocatorGiven(t *testing.T) {
+	tb := newHistory(t)
+	tb.checkpoint(2)
+	checked := memory.NewCheckedAllocator(memory.NewGoAllocator())
+	mem := &counted{Allocator: checked}
+	l, _ := tb.log(logio.Options{Allocator: mem})
+	snap, err := l.Load(t.Context())
+	require.NoError(t, err)
+	loaded := mem.n
+	require.Positive(t, loaded)
+	requireStats(t, l, snap)
+	require.Greater(t, mem.n, loaded)
+	checked.AssertSize(t, 0)
 }
 
 // A checkpoint whose answer is lost has no hint, and nobody minds.

@@ -26,7 +26,7 @@ type Options struct {
 	// ReadOnly refuses to write checkpoints.
 	ReadOnly bool
 
-	// Allocator is for what the Parquet room needs. nil is the Go allocator.
+	// Allocator is for the buffers of a checkpoint that is read. nil is the Go allocator.
 	Allocator memory.Allocator
 
 	// Parallelism is the number of commits fetched at once. 0 means 1.
@@ -58,9 +58,6 @@ func New(st store.Store, o Options) *Log {
 	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
-	}
-	if o.Allocator == nil {
-		o.Allocator = memory.DefaultAllocator
 	}
 	o.Parallelism = max(o.Parallelism, 1)
 	return &Log{st: Retry(st, o.Clock, o.Random), opts: o, seen: -1}

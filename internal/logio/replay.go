@@ -87,7 +87,8 @@ func (l *Log) explain(ctx context.Context, part store.Info, err error) error {
 // readCheckpoint reads one file of a checkpoint. V2 content is refused by name.
 func (l *Log) readCheckpoint(ctx context.Context, part store.Info, stats bool, f func(delta.Action) error) error {
 	src := parquetio.Object(ctx, l.st, part.Key, part.Size)
-	return parquetio.From(ctx).ReadCheckpoint(ctx, src, stats, func(a delta.Action) error {
+	o := parquetio.CheckpointOptions{SkipStats: !stats, Allocator: l.opts.Allocator}
+	return parquetio.From(ctx).ReadCheckpoint(ctx, src, o, func(a delta.Action) error {
 		if a.CheckpointMetadata != nil || a.Sidecar != nil {
 			return fmt.Errorf("%s: reading needs the table feature v2Checkpoint: %w", part.Key, delta.ErrUnsupported)
 		}

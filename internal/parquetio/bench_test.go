@@ -112,7 +112,7 @@ func BenchmarkCheckpointRead(b *testing.B) {
 		b.Run(fmt.Sprintf("stats=%t", stats), func(b *testing.B) {
 			for b.Loop() {
 				n := 0
-				require.NoError(b, parquetio.Parquet{}.ReadCheckpoint(b.Context(), source("c", data), stats, func(delta.Action) error {
+				require.NoError(b, parquetio.Parquet{}.ReadCheckpoint(b.Context(), source("c", data), parquetio.CheckpointOptions{SkipStats: !stats}, func(delta.Action) error {
 					n++
 					return nil
 				}))

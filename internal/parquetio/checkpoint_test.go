@@ -42,7 +42,7 @@ func writeCheckpoint(t testing.TB, actions []delta.Action) []byte {
 
 func readCheckpoint(t testing.TB, src parquetio.Source, stats bool) []delta.Action {
 	var got []delta.Action
-	require.NoError(t, parquetio.Parquet{}.ReadCheckpoint(t.Context(), src, stats, func(a delta.Action) error {
+	require.NoError(t, parquetio.Parquet{}.ReadCheckpoint(t.Context(), src, parquetio.CheckpointOptions{SkipStats: !stats}, func(a delta.Action) error {
 		got = append(got, a)
 		return nil
 	}))

@@ -69,8 +69,8 @@ func addColumns(file *node, stats bool) *arrow.StructType {
 }
 
 // ReadCheckpoint reads a checkpoint, a part of one, or a sidecar of any writer.
-func (c Parquet) ReadCheckpoint(ctx context.Context, src Source, stats bool, f func(delta.Action) error) error {
-	opened, err := c.Open(ctx, src, ReadOptions{BatchRows: checkpointRows})
+func (c Parquet) ReadCheckpoint(ctx context.Context, src Source, o CheckpointOptions, f func(delta.Action) error) error {
+	opened, err := c.Open(ctx, src, ReadOptions{BatchRows: checkpointRows, Allocator: o.Allocator})
 	if err != nil {
 		return fmt.Errorf("read checkpoint: %w", err)
 	}
@@ -78,10 +78,10 @@ func (c Parquet) ReadCheckpoint(ctx context.Context, src Source, stats bool, f f
 	r := opened.(*reader)
 	add := r.footer.root.child("add")
 	d := &checkpointDecoder{share: newInterner()}
-	if add != nil && !stats {
+	if add != nil && o.SkipStats {
 		d.deferred = add.child("stats") != nil || add.child("stats_parsed") != nil
 	}
-	want := checkpointColumns(addColumns(add, stats))
+	want := checkpointColumns(addColumns(add, !o.SkipStats))
 	row := int64(0)
 	for batch, err := range r.Batches(ctx, want) {
 		if err != nil {

@@ -148,7 +148,7 @@ func TestCorpusCheckpoints(t *testing.T) {
 		files++
 		adds := [2]int{}
 		for i, stats := range []bool{false, true} {
-			err := parquetio.Parquet{}.ReadCheckpoint(t.Context(), source(rel, data), stats, func(a delta.Action) error {
+			err := parquetio.Parquet{}.ReadCheckpoint(t.Context(), source(rel, data), parquetio.CheckpointOptions{SkipStats: !stats}, func(a delta.Action) error {
 				switch {
 				case a.Add != nil:
 					adds[i]++

@@ -70,7 +70,7 @@ func writeWithArrow(t testing.TB, s *arrow.Schema, b arrow.RecordBatch, opts ...
 func (s seed) read(ctx context.Context, mem memory.Allocator) error {
 	src := source(s.name, s.data)
 	if s.want == nil {
-		return parquetio.Parquet{}.ReadCheckpoint(ctx, src, true, func(delta.Action) error { return nil })
+		return parquetio.Parquet{}.ReadCheckpoint(ctx, src, parquetio.CheckpointOptions{}, func(delta.Action) error { return nil })
 	}
 	r, err := parquetio.Parquet{}.Open(ctx, src, parquetio.ReadOptions{Allocator: mem})
 	if err != nil {

@@ -41,9 +41,9 @@ type Codec interface {
 	// WriteCheckpoint writes one classic checkpoint file and returns the counts of rows and of adds in it.
 	WriteCheckpoint(w io.Writer, actions iter.Seq[delta.Action]) (rows, adds int64, err error)
 
-	// ReadCheckpoint calls f for each row. With stats false add.stats is not read and StatsDeferred is set.
-	// The actions may be kept; equal partition values share one map, which nobody may change.
-	ReadCheckpoint(ctx context.Context, src Source, stats bool, f func(delta.Action) error) error
+	// ReadCheckpoint calls f for each row. The actions may be kept; equal partition values share one map, which nobody
+	// may change.
+	ReadCheckpoint(ctx context.Context, src Source, o CheckpointOptions, f func(delta.Action) error) error
 }
 
 // Writer writes one data file. Exactly one of Close and Abort ends it.
@@ -99,6 +99,15 @@ type ReadOptions struct {
 	Exact bool
 
 	// Allocator is for the batches. nil means memory.DefaultAllocator.
+	Allocator memory.Allocator
+}
+
+// CheckpointOptions are for one file of a checkpoint that is read.
+type CheckpointOptions struct {
+	// SkipStats leaves add.stats unread and sets StatsDeferred.
+	SkipStats bool
+
+	// Allocator is for buffers. nil means memory.DefaultAllocator.
 	Allocator memory.Allocator
 }
 

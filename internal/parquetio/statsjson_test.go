@@ -58,13 +58,13 @@ func TestNothingToDefer(t *testing.T) {
 
 func TestAddsWithoutPath(t *testing.T) {
 	data := foreign(t, schema.FieldList{group("add", optional, prim("size", optional, parquet.Types.Int64))}, column{[]int64{1}, []int16{2}, nil})
-	err := parquetio.Parquet{}.ReadCheckpoint(t.Context(), source("c.parquet", data), true, func(delta.Action) error { return nil })
+	err := parquetio.Parquet{}.ReadCheckpoint(t.Context(), source("c.parquet", data), parquetio.CheckpointOptions{}, func(delta.Action) error { return nil })
 	require.ErrorIs(t, err, delta.ErrCorrupt)
 	require.ErrorContains(t, err, "c.parquet, row 0: an add without a path")
 }
 
 func TestErrorsOfTheCallerStayWhatTheyAre(t *testing.T) {
-	err := parquetio.Parquet{}.ReadCheckpoint(t.Context(), source("c", parsedStats(t)), true, func(delta.Action) error { return errFull })
+	err := parquetio.Parquet{}.ReadCheckpoint(t.Context(), source("c", parsedStats(t)), parquetio.CheckpointOptions{}, func(delta.Action) error { return errFull })
 	require.Equal(t, errFull, err)
 }
 

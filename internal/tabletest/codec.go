@@ -232,7 +232,7 @@ func (Stub) WriteCheckpoint(w io.Writer, actions iter.Seq[delta.Action]) (rows, 
 }
 
 // ReadCheckpoint reads them back.
-func (Stub) ReadCheckpoint(_ context.Context, src parquetio.Source, stats bool, f func(delta.Action) error) error {
+func (Stub) ReadCheckpoint(_ context.Context, src parquetio.Source, o parquetio.CheckpointOptions, f func(delta.Action) error) error {
 	data, err := readAll(src)
 	if err != nil {
 		return err
@@ -242,7 +242,7 @@ func (Stub) ReadCheckpoint(_ context.Context, src parquetio.Source, stats bool, 
 		return err
 	}
 	for _, a := range actions {
-		if a.Add != nil && !stats {
+		if a.Add != nil && o.SkipStats {
 			a.Add.Stats, a.Add.StatsDeferred = "", true
 		}
 		if err := f(a); err != nil {

@@ -161,7 +161,7 @@ func TestTheStubKeepsCheckpoints(t *testing.T) {
 	require.Equal(t, []int64{3, 1}, []int64{rows, adds})
 	for _, stats := range []bool{true, false} {
 		var got []delta.Action
-		require.NoError(t, tabletest.Stub{}.ReadCheckpoint(t.Context(), sourceOf(buf.Bytes()), stats, func(a delta.Action) error {
+		require.NoError(t, tabletest.Stub{}.ReadCheckpoint(t.Context(), sourceOf(buf.Bytes()), parquetio.CheckpointOptions{SkipStats: !stats}, func(a delta.Action) error {
 			got = append(got, a)
 			return nil
 		}))
