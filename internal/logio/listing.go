@@ -13,7 +13,6 @@ import (
 
 // listing is what a list of the log showed.
 type listing struct {
-	from        int64 // the list began at this version; 0: it is whole
 	commits     map[int64]store.Info
 	checkpoints []checkpoint // complete ones, newest first; of one version the one to try first first
 	compactions map[int64][]compaction
@@ -40,7 +39,7 @@ func after(version int64) string {
 
 // list reads the log from a version on.
 func (l *Log) list(ctx context.Context, from int64) (*listing, error) {
-	ls := &listing{from: max(from, 0), commits: make(map[int64]store.Info), compactions: make(map[int64][]compaction)}
+	ls := &listing{commits: make(map[int64]store.Info), compactions: make(map[int64][]compaction)}
 	parts := make(map[[2]int64]map[int]store.Info)
 	for info, err := range l.st.List(ctx, delta.LogDir, after(from)) {
 		if err != nil {

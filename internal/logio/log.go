@@ -45,10 +45,10 @@ type Log struct {
 	st   store.Store
 	opts Options
 
-	mu    sync.Mutex
-	base  checkpoint // the one that the last Load began with; no parts: none
-	seen  int64      // a version that was the newest at seenAt
-	seenA time.Time
+	mu     sync.Mutex
+	base   checkpoint // the one that the last Load began with; no parts: none
+	seen   int64      // a version that was the newest at seenAt
+	seenAt time.Time
 }
 
 // New gives the log of the table whose root is the store's.
@@ -83,9 +83,12 @@ func (l *Log) LoadAt(ctx context.Context, version int64) (*delta.Snapshot, error
 // errMoved says that a file that was listed is gone: the log was cleaned meanwhile.
 var errMoved = errors.New("the log was cleaned up while it was read")
 
+// loadAttempts is how often a load begins anew in a log that is being cleaned up.
+const loadAttempts = 3
+
 func (l *Log) load(ctx context.Context, target int64) (*delta.Snapshot, error) {
 	var err error
-	for range 3 {
+	for range loadAttempts {
 		var snap *delta.Snapshot
 		began := l.opts.Clock.Now()
 		if snap, err = l.loadOnce(ctx, target); err == nil {
@@ -206,8 +209,8 @@ func (ls *listing) upTo(version int64) []checkpoint {
 func (l *Log) Saw(version int64, at time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if at.After(l.seenA) || at.Equal(l.seenA) && version > l.seen {
-		l.seen, l.seenA = version, at
+	if at.After(l.seenAt) || at.Equal(l.seenAt) && version > l.seen {
+		l.seen, l.seenAt = version, at
 	}
 }
 
@@ -217,7 +220,7 @@ func (l *Log) Saw(version int64, at time.Time) {
 func (l *Log) SeenWithin(version int64, d time.Duration) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.seen == version && l.opts.Clock.Now().Sub(l.seenA) < d
+	return l.seen == version && l.opts.Clock.Now().Sub(l.seenAt) < d
 }
 
 func (l *Log) setBase(c checkpoint) {
