@@ -168,8 +168,9 @@ type Merge struct {
 //
 // Rows are deduplicated first; the answer does not depend on their order or batching. Columns go by
 // name, ignoring case; a source may have some of the table's columns only: an update leaves the
-// others, an insert makes them NULL. A column that the table lacks is [ErrInput], or
-// is added to it with Evolve.
+// others, an insert makes them NULL. So it is with fields of structs; a struct that is NULL in the
+// source becomes NULL, and lists and maps are replaced whole. A column that the table lacks is
+// [ErrInput], or is added to it with Evolve.
 //
 // A second call with the same rows, or with older ones, changes nothing: the result is Unchanged
 // and no file is touched. With Newer that is so because an applied row ties. What no guard covers is

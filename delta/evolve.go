@@ -181,15 +181,12 @@ func (e *evolver) add(f arrow.Field, path string, depth int) (Field, error) {
 	if err := validateName(path, &field); err != nil {
 		return Field{}, err
 	}
-	if field.Type == Void {
-		return Field{}, fmt.Errorf("column %q is new, and has no type in the rows (Arrow null): give it the type that it shall have, or drop it: %w", name, ErrInput)
-	}
-	if err := validateType(field.Type, name, depth+1, &e.leaves); err != nil {
-		return Field{}, err
-	}
 	one := &Struct{Fields: []Field{field}}
 	if c := columnOfType(one, Void); c != "" {
 		return Field{}, fmt.Errorf("column %q is new, and has no type in the rows (Arrow null): give it the type that it shall have, or drop it: %w", path+c, ErrInput)
+	}
+	if err := validateType(field.Type, name, depth+1, &e.leaves); err != nil {
+		return Field{}, err
 	}
 	if c := columnOfType(one, TimestampNTZ); c != "" && !e.protocol.Supports("timestampNtz") {
 		return Field{}, fmt.Errorf("column %q is new, and is a timestamp without a zone, for which the table needs the feature timestampNtz: "+
