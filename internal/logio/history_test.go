@@ -1,6 +1,7 @@
 package logio_test
 
 import (
+	"math"
 	"testing"
 	"time"
 
@@ -77,6 +78,20 @@ func TestVersionAt(t *testing.T) {
 	tb.cleanTo(5)
 	_, err := l.VersionAt(t.Context(), start)
 	require.ErrorIs(t, err, delta.ErrNotTable)
+}
+
+// The greatest version that a name can have has none after it to stop at.
+func TestVersionAtTheLastOfAllVersions(t *testing.T) {
+	tb := newTable(t)
+	tb.tail = math.MaxInt64
+	at := tb.clock.now
+	tb.commit()
+	l, _ := tb.log(logio.Options{})
+	v, err := l.VersionAt(t.Context(), at)
+	require.NoError(t, err)
+	require.EqualValues(t, math.MaxInt64, v)
+	_, err = l.Load(t.Context())
+	require.ErrorIs(t, err, delta.ErrCorrupt, "what lies between is missing")
 }
 
 // Commits that carry their own time count by that, those before them by their files'.

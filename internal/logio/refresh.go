@@ -124,8 +124,8 @@ func (l *Log) Tail(ctx context.Context, version int64) (TailInfo, error) {
 // least a millisecond after that of the one before.
 func (ls *listing) modTimes(first, last int64) []time.Time {
 	times := make([]time.Time, 0, last-first+1)
-	for v := first; v <= last; v++ {
-		at := ls.commits[v].ModTime.Truncate(time.Millisecond)
+	for i := range last - first + 1 {
+		at := ls.commits[first+i].ModTime.Truncate(time.Millisecond)
 		if n := len(times); n > 0 && !at.After(times[n-1]) {
 			at = times[n-1].Add(time.Millisecond)
 		}
