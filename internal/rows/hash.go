@@ -34,9 +34,7 @@ func HashKeys(cols []arrow.Array, out []uint64) {
 
 // hashRange hashes rows lo to lo+len(out).
 func hashRange(cols []column, lo int, out []uint64) {
-	for i := range out {
-		out[i] = 0
-	}
+	clear(out)
 	for i := range cols {
 		cols[i].hash(lo, out)
 	}

@@ -56,7 +56,7 @@ func Concat(mem memory.Allocator, batches []arrow.RecordBatch) (arrow.RecordBatc
 	for _, b := range batches {
 		rows += b.NumRows()
 	}
-	return build(batches[0].Schema(), rows, func(c int) (arrow.Array, error) {
+	return build("join batches", batches[0].Schema(), rows, func(c int) (arrow.Array, error) {
 		return array.Concatenate(columnOf(batches, c), mem)
 	})
 }
@@ -84,13 +84,13 @@ func columnOf(batches []arrow.RecordBatch, c int) []arrow.Array {
 
 func take(mem memory.Allocator, batches []arrow.RecordBatch, which, index []int32) (arrow.RecordBatch, error) {
 	g := gatherer{mem: mem, which: which, index: index}
-	return build(batches[0].Schema(), int64(len(index)), func(c int) (arrow.Array, error) {
+	return build("take rows", batches[0].Schema(), int64(len(index)), func(c int) (arrow.Array, error) {
 		return g.array(columnOf(batches, c))
 	})
 }
 
-// build makes a batch column by column, and leaks none when one fails.
-func build(schema *arrow.Schema, rows int64, column func(c int) (arrow.Array, error)) (arrow.RecordBatch, error) {
+// build makes a batch column by column, and leaks none when one fails. what is done is for the error.
+func build(what string, schema *arrow.Schema, rows int64, column func(c int) (arrow.Array, error)) (arrow.RecordBatch, error) {
 	cols := make([]arrow.Array, 0, schema.NumFields())
 	defer func() {
 		for _, c := range cols {
@@ -100,7 +100,7 @@ func build(schema *arrow.Schema, rows int64, column func(c int) (arrow.Array, er
 	for c := range schema.NumFields() {
 		arr, err := column(c)
 		if err != nil {
-			return nil, fmt.Errorf("column %s: %w", schema.Field(c).Name, err)
+			return nil, fmt.Errorf("%s: column %s: %w", what, schema.Field(c).Name, err)
 		}
 		cols = append(cols, arr)
 	}

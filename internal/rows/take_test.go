@@ -118,7 +118,7 @@ func TestTakeRefuses(t *testing.T) {
 	large := fromJSON(t, mem, `[{"k":"x","o":"y"}]`, arrow.BinaryTypes.String, arrow.BinaryTypes.LargeString)
 	defer large.Release()
 	_, err = rows.Take(mem, large, []int32{0})
-	require.ErrorContains(t, err, "column o: type large_utf8")
+	require.ErrorContains(t, err, "take rows: column o: type large_utf8")
 }
 
 // TestBytesOfSlices: the shares of the halves of a batch are about the whole.

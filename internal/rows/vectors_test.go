@@ -66,6 +66,7 @@ func TestVectors(t *testing.T) {
 		{"swap rows 1", "all-NULL column added"}, {"struct", "struct reordered and widened"}, {"struct", "struct with a new NULL field"},
 		{"lists", "lists widened"}, {"map", "map in another order"}, {"null type", "null string"}, {"null type", "null map"},
 	} {
+		requireNames(t, digests, same)
 		require.Equal(t, digests[same[0]], digests[same[1]], "%v", same)
 	}
 	for _, differ := range [][2]string{
@@ -74,8 +75,16 @@ func TestVectors(t *testing.T) {
 		{"null struct", "struct of nulls"}, {"dotted name", "field under a column"}, {"null list", "empty list"}, {"empty list", "list of one NULL"},
 		{"list of one NULL", "list of two NULLs"}, {"list reversed", "list forward"}, {"null map", "empty map"}, {"map", "map swapped"},
 	} {
+		requireNames(t, digests, differ)
 		require.NotEqual(t, digests[differ[0]], digests[differ[1]], "%v", differ)
 	}
+}
+
+// requireNames keeps a misspelled name from being compared with nothing.
+func requireNames(t *testing.T, digests map[string]string, names [2]string) {
+	t.Helper()
+	require.Contains(t, digests, names[0])
+	require.Contains(t, digests, names[1])
 }
 
 func vectorBatch(t *testing.T, mem memory.Allocator, v vector) arrow.RecordBatch {
