@@ -27,8 +27,8 @@ import (
 // ErrClosed is wrapped by every use of an area or a buffer after its Close.
 var ErrClosed = errors.New("spill area is closed")
 
-// DefaultBudget is the budget of an area made with 0.
-const DefaultBudget = 512 << 20
+// defaultBudget is the budget of an area made with 0.
+const defaultBudget = 512 << 20
 
 // Area is a directory for one operation's spill files, and its budget. Close removes every file of it.
 type Area struct {
@@ -51,7 +51,7 @@ type Area struct {
 // 0 means 512 MiB. dir "" means the system's temporary directory.
 func NewArea(dir string, budget int64) *Area {
 	if budget <= 0 {
-		budget = DefaultBudget
+		budget = defaultBudget
 	}
 	return &Area{parent: dir, budget: budget, buffers: map[*Buffer]struct{}{}}
 }

@@ -1,7 +1,9 @@
 package spill
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"iter"
 	"os"
 	"sort"
@@ -113,18 +115,18 @@ func (b *Buffer) close() error {
 	}
 	name := b.file
 	b.file, b.frames = "", nil
+	var errs []error
 	if b.kept != nil {
-		f := b.kept
+		if err := b.kept.Close(); err != nil {
+			errs = append(errs, fmt.Errorf("close spill file: %w", err))
+		}
 		b.kept = nil
 		b.area.open--
-		if err := f.Close(); err != nil {
-			return fmt.Errorf("close spill file: %w", err)
-		}
 	}
-	if err := os.Remove(name); err != nil && !os.IsNotExist(err) {
-		return fmt.Errorf("remove spill file: %w", err)
+	if err := os.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		errs = append(errs, fmt.Errorf("remove spill file: %w", err))
 	}
-	return nil
+	return errors.Join(errs...)
 }
 
 func (b *Buffer) dropMemory() {

@@ -34,7 +34,8 @@ func Split(hashes []uint64, level, n int, out []uint32) {
 	}
 }
 
-// Append adds row i of the batch to partition part[i].
+// Append adds row i of the batch to partition part[i]. After an error some partitions may have their rows and others not:
+// the partitions can only be closed.
 func (p *Partitions) Append(batch arrow.RecordBatch, part []uint32) error {
 	if int64(len(part)) != batch.NumRows() {
 		return fmt.Errorf("divide rows: %d partition numbers for %d rows", len(part), batch.NumRows())

@@ -220,6 +220,18 @@ func TestClosed(t *testing.T) {
 	require.ErrorIs(t, readError(late), spill.ErrClosed)
 }
 
+// TestCloseLeavesNoFileWhateverFails: what cannot be closed is removed all the same.
+func TestCloseLeavesNoFileWhateverFails(t *testing.T) {
+	dir := t.TempDir()
+	area := spill.NewArea(dir, 1)
+	defer area.Close()
+	b := area.NewBuffer(schema)
+	require.NoError(t, b.Append(batch(t, memory.DefaultAllocator, 1, 2)))
+	require.NoError(t, spill.BreakFile(b))
+	require.ErrorIs(t, b.Close(), os.ErrClosed)
+	require.Empty(t, files(t, dir))
+}
+
 func readError(b *spill.Buffer) error {
 	for _, err := range b.Batches() {
 		if err != nil {
