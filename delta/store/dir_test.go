@@ -233,6 +233,7 @@ func TestOpenURLRefuses(t *testing.T) {
 	for url, says := range map[string]string{
 		"":                                       "empty",
 		"s3://bucket/table?X-Amz-Signature=hush": "idem's cloud module",
+		"s3://key:hush@bucket/table?sig=hush":    "idem's cloud module",
 		"abfss://me:hush@account/table":          "idem's cloud module",
 		"GS://bucket":                            "gs://",
 		"file://host/lake":                       "no host",
@@ -243,12 +244,13 @@ func TestOpenURLRefuses(t *testing.T) {
 		"file:":                                  "absolute",
 		"file:///la%00ke":                        "NUL",
 		"file:///la%zzke":                        "escape",
+		"file:///la%zzke?sig=hush":               "escape",
+		"file://me:hush@[/lake":                  "missing ']'",
 	} {
 		_, err := store.OpenURL(url)
 		require.ErrorContains(t, err, says, url)
+		require.NotContains(t, err.Error(), "hush", "secrets are not shown")
 	}
-	_, err := store.OpenURL("s3://key:hush@bucket/table?sig=hush")
-	require.NotContains(t, err.Error(), "hush", "secrets are not shown")
 }
 
 func TestValidKey(t *testing.T) {

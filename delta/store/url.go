@@ -1,6 +1,7 @@
 package store
 
 import (
+	"errors"
 	"fmt"
 	"net/url"
 	"path/filepath"
@@ -15,15 +16,15 @@ var hasScheme = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]*://`)
 // "file:/lake/orders") is percent-decoded once; text without a scheme is the path of a directory,
 // taken as it is. Other schemes are errors.
 func OpenURL(rawURL string) (Store, error) {
+	// Of a URL that is refused only the scheme is shown: the rest may hold a password or a signature.
 	if hasPrefixFold(rawURL, "file:") {
 		dir, err := filePath(rawURL)
 		if err != nil {
-			return nil, fmt.Errorf("open %q: %w", rawURL, err)
+			return nil, fmt.Errorf("open file:…: %w", err)
 		}
 		return OpenDir(dir)
 	}
 	if scheme := hasScheme.FindString(rawURL); scheme != "" {
-		// The rest is not shown: it may hold a password or a signature.
 		return nil, fmt.Errorf("open %s…: this package opens directories only; open the store with idem's cloud module "+
 			"(S3, GCS, Azure) and hand it over", strings.ToLower(scheme))
 	}
@@ -38,7 +39,11 @@ func hasPrefixFold(s, prefix string) bool {
 func filePath(rawURL string) (string, error) {
 	u, err := url.Parse(rawURL)
 	if err != nil {
-		return "", err
+		var parse *url.Error
+		if errors.As(err, &parse) { // which shows the URL
+			err = parse.Err
+		}
+		return "", fmt.Errorf("a URL that cannot be parsed: %w", err)
 	}
 	switch {
 	case u.User != nil || u.Host != "" && !strings.EqualFold(u.Host, "localhost"):
