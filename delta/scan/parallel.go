@@ -5,6 +5,8 @@ import (
 	"sync"
 
 	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/idemtable/idem/delta"
 )
 
 // ahead is the number of batches that a file's reader may be ahead of the consumer.
@@ -20,56 +22,72 @@ type item struct {
 func (q *query) parallel(ctx context.Context) Batches {
 	return func(yield func(arrow.RecordBatch, error) bool) {
 		ctx, cancel := context.WithCancel(ctx)
-		var readers sync.WaitGroup
-		streams := make([]chan item, len(q.files))
-		for i := range streams {
-			streams[i] = make(chan item, ahead)
-		}
-		next := 0
-		start := func() {
-			if next < len(q.files) {
-				i := next
-				next++
-				readers.Go(func() { q.produce(ctx, i, streams[i]) })
-			}
-		}
+		r := readers{q: q, ctx: ctx}
 		for range q.table.parallelism() {
-			start()
+			r.start()
 		}
 		defer func() {
 			cancel()
-			for _, s := range streams[:next] {
-				for it := range s {
-					if it.batch != nil {
-						it.batch.Release()
-					}
-				}
-			}
-			readers.Wait()
+			r.drain()
 		}()
-		for i := range streams {
-			for it := range streams[i] {
+		for len(r.streams) > 0 {
+			for it := range r.streams[0] {
 				more := yield(it.batch, it.err)
-				if it.batch != nil {
-					it.batch.Release()
-				}
+				it.release()
 				if !more || it.err != nil {
 					return
 				}
 			}
+			r.streams = r.streams[1:]
 			// A reader that stopped because ctx ended may have dropped rows.
 			if err := ctx.Err(); err != nil {
 				yield(nil, err)
 				return
 			}
-			start()
+			r.start()
 		}
 	}
 }
 
-func (q *query) produce(ctx context.Context, i int, out chan<- item) {
+// readers are the goroutines that read files, in the order of the files.
+type readers struct {
+	q       *query
+	ctx     context.Context
+	next    int         // file to be read
+	streams []chan item // of the files before it that were not read to their end
+	group   sync.WaitGroup
+}
+
+// start reads the next file, if there is one.
+func (r *readers) start() {
+	if r.next == len(r.q.files) {
+		return
+	}
+	f, out := r.q.files[r.next], make(chan item, ahead)
+	r.next++
+	r.streams = append(r.streams, out)
+	r.group.Go(func() { r.q.produce(r.ctx, f, out) })
+}
+
+// drain takes what the readers still give, until all have ended.
+func (r *readers) drain() {
+	for _, s := range r.streams {
+		for it := range s {
+			it.release()
+		}
+	}
+	r.group.Wait()
+}
+
+func (i item) release() {
+	if i.batch != nil {
+		i.batch.Release()
+	}
+}
+
+func (q *query) produce(ctx context.Context, f *delta.Add, out chan<- item) {
 	defer close(out)
-	for batch, err := range q.file(ctx, q.files[i]) {
+	for batch, err := range q.file(ctx, f) {
 		if err != nil {
 			select {
 			case out <- item{err: err}:

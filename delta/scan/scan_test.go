@@ -182,6 +182,19 @@ func TestACancelledReadIsAnErrorAndNeverFewerRows(t *testing.T) {
 	}
 }
 
+// TestMemoryGrowsWithWhatIsReadAtOnce: files that nobody reads yet cost no more than a pointer.
+func TestMemoryGrowsWithWhatIsReadAtOnce(t *testing.T) {
+	st, snap := made(t)
+	many := slices.Repeat(slices.Collect(snap.Files()), 2000)
+	allocs := testing.AllocsPerRun(1, func() {
+		for _, err := range scan.Rows(t.Context(), table(t, st, snap, 2), scan.Request{Files: many}) {
+			require.NoError(t, err)
+			break
+		}
+	})
+	require.Less(t, allocs, float64(len(many)/2))
+}
+
 func TestAMissingFileFailsTheRead(t *testing.T) {
 	st, snap := made(t)
 	all := slices.Collect(snap.Files())
