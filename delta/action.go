@@ -130,3 +130,13 @@ type CommitInfo struct {
 	UserMetadata        string
 	Tags                map[string]string
 }
+
+// InfoOf is the commitInfo among the actions of a commit, nil if its writer left none.
+func InfoOf(actions []Action) *CommitInfo {
+	for _, a := range actions {
+		if a.CommitInfo != nil {
+			return a.CommitInfo
+		}
+	}
+	return nil
+}

@@ -188,9 +188,6 @@ func (m Machine) Next(e Event, version int64) (Machine, Step) {
 	return m, m.step
 }
 
-// Open says whether a proposal may still land.
-func (m Machine) Open() bool { return m.open }
-
 // Halted says whether the end of budget or context was told while a read-back was due, so that the
 // machine keeps reading back and does nothing else.
 func (m Machine) Halted() bool { return m.halted }

@@ -36,10 +36,9 @@ type TagAnswer struct {
 	At         int64 // version of the commit in effect that recorded it; -1 if unknown or none
 	RestoredBy int64 // version of the newest RESTORE that was followed; -1 if none was met
 
-	// Horizon is the oldest version that was looked at. With Beyond, the log does not reach back
-	// to the answer, and the record alone was believed.
+	// Horizon is the oldest version that was looked at. Where the log does not reach back to the
+	// answer, the record alone was believed.
 	Horizon int64
-	Beyond  bool
 }
 
 // Skips says whether the answer makes the call superfluous, or stops it.
@@ -142,7 +141,7 @@ func (w *TagWalk) follow(actions []delta.Action) {
 		w.finish(v, w.next)
 		return
 	}
-	info := infoOf(actions)
+	info := delta.InfoOf(actions)
 	if info == nil || !strings.EqualFold(info.Operation, "RESTORE") {
 		w.down()
 		return
@@ -218,7 +217,6 @@ func (w *TagWalk) finish(effective, at int64) {
 
 // believe answers from the records alone, because the log does not reach back far enough.
 func (w *TagWalk) believe() {
-	w.answer.Beyond = true
 	switch {
 	case w.tag.Version > w.records.Undone:
 		w.end(Restored)
@@ -234,20 +232,6 @@ func (w *TagWalk) end(s TagStatus) {
 	w.phase = walkDone
 }
 
-// AppliedTag runs a walk over commits at hand. commits answers false for a version that is not in
-// the log.
-func AppliedTag(tag Tag, r Records, commits func(version int64) ([]delta.Action, bool)) TagAnswer {
-	w := NewTagWalk(tag, r)
-	for v, more := w.Next(); more; v, more = w.Next() {
-		if actions, ok := commits(v); ok {
-			w.Give(actions)
-		} else {
-			w.Missing()
-		}
-	}
-	return w.Answer()
-}
-
 func recorded(actions []delta.Action, appID string) (version int64, ok bool) {
 	for _, a := range actions {
 		if a.Txn != nil && a.Txn.AppID == appID {
@@ -255,13 +239,4 @@ func recorded(actions []delta.Action, appID string) (version int64, ok bool) {
 		}
 	}
 	return version, ok
-}
-
-func infoOf(actions []delta.Action) *delta.CommitInfo {
-	for _, a := range actions {
-		if a.CommitInfo != nil {
-			return a.CommitInfo
-		}
-	}
-	return nil
 }

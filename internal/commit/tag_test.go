@@ -65,14 +65,19 @@ func recordsOf(commits [][]delta.Action) commit.Records {
 	return r
 }
 
-// ask runs the walk for a version over a log whose commits below horizon are gone.
-func ask(commits [][]delta.Action, version, horizon int64) commit.TagAnswer {
-	return commit.AppliedTag(commit.Tag{AppID: "app", Version: version}, recordsOf(commits), func(v int64) ([]delta.Action, bool) {
+// ask runs the walk for a version over a log whose commits below horizon are gone, and counts those
+// that it reads.
+func ask(commits [][]delta.Action, version, horizon int64) (answer commit.TagAnswer, reads int) {
+	w := commit.NewTagWalk(commit.Tag{AppID: "app", Version: version}, recordsOf(commits))
+	for v, more := w.Next(); more; v, more = w.Next() {
 		if v < horizon {
-			return nil, false
+			w.Missing()
+			continue
 		}
-		return commits[v], true
-	})
+		reads++
+		w.Give(commits[v])
+	}
+	return w.Answer(), reads
 }
 
 func TestAppliedTag(t *testing.T) {
@@ -117,7 +122,7 @@ func TestAppliedTag(t *testing.T) {
 		"our restore's record, cleared again":         {[]string{"", "t1 +z", "r0 -z u-1", "t1 u9223372036854775807", "+b"}, 1, 4, applied},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := ask(history(c.log...), c.version, c.horizon)
+			got, _ := ask(history(c.log...), c.version, c.horizon)
 			require.Equal(t, c.want, got.Status, "%+v", got)
 			require.Equal(t, c.want == applied || c.want == superseded, got.Skips(true))
 			require.Equal(t, c.want != not, got.Skips(false))
@@ -131,22 +136,17 @@ func TestRestoreVersionForms(t *testing.T) {
 		log := history("", "t1 +a", "r0 -a", "+b")
 		log[2][0].CommitInfo.OperationParameters["version"] = form
 		log[2][1].Remove.Path = "so that the files do not tell"
-		got := ask(log, 1, 0)
+		got, _ := ask(log, 1, 0)
 		require.Equal(t, commit.Restored, got.Status, "%T %v", form, form)
 		require.EqualValues(t, 2, got.RestoredBy)
 	}
 }
 
 func TestTagWalkReadsNoMoreThanItMust(t *testing.T) {
-	reads := 0
-	count := func(commits [][]delta.Action) func(int64) ([]delta.Action, bool) {
-		reads = 0
-		return func(v int64) ([]delta.Action, bool) { reads++; return commits[v], true }
-	}
 	log := history("", "t1", "", "t2", "")
-	commit.AppliedTag(commit.Tag{AppID: "app", Version: 3}, recordsOf(log), count(log))
+	_, reads := ask(log, 3, 0)
 	require.Zero(t, reads, "a lower record answers without reading")
-	got := commit.AppliedTag(commit.Tag{AppID: "app", Version: 2}, recordsOf(log), count(log))
+	got, reads := ask(log, 2, 0)
 	require.Equal(t, 2, reads, "back to the record and no further")
 	require.EqualValues(t, 3, got.At)
 	require.EqualValues(t, 3, got.Horizon)
@@ -185,7 +185,7 @@ func TestTagWalkAgainstForwardFold(t *testing.T) {
 		case e > version:
 			want = commit.Superseded
 		}
-		got := ask(history(texts...), version, 0)
+		got, _ := ask(history(texts...), version, 0)
 		if got.Status != want {
 			t.Fatalf("%q: asked for %d: %v, want %v", texts, version, got.Status, want)
 		}

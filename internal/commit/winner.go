@@ -42,12 +42,8 @@ func resolve(root, path string) string {
 
 // blind says whether the commit declares itself a blind append. One that says nothing is not.
 func (w *Winner) blind() bool {
-	for _, a := range w.Actions {
-		if a.CommitInfo != nil {
-			return a.CommitInfo.IsBlindAppend != nil && *a.CommitInfo.IsBlindAppend
-		}
-	}
-	return false
+	info := delta.InfoOf(w.Actions)
+	return info != nil && info.IsBlindAppend != nil && *info.IsBlindAppend
 }
 
 func (w *Winner) protocol() *delta.Protocol {

@@ -35,7 +35,6 @@ type run struct {
 	err    error // why the call failed
 	cause  error // the last answer of the store to a proposal
 	unread error // why what is there could not be read, the last time
-	spent  bool  // the budget, not the context, ended the call
 }
 
 // take carries out a step and says what came of it.
@@ -75,8 +74,7 @@ func (r *run) halt(ctx context.Context, m commit.Machine, step commit.Step) bool
 	if step.Kind != commit.StepPlan {
 		elapsed -= r.planning
 	}
-	r.spent = elapsed >= r.e.CommitBudget
-	return r.spent
+	return elapsed >= r.e.CommitBudget
 }
 
 func (r *run) fail(err error) commit.Event {

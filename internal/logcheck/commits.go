@@ -35,7 +35,7 @@ func (c *checker) read(ctx context.Context, v int64) ([]delta.Action, error) {
 
 // ours says whether idem made a commit, by its commitInfo.
 func ours(actions []delta.Action) bool {
-	info := infoOf(actions)
+	info := delta.InfoOf(actions)
 	if info == nil {
 		return false
 	}
@@ -43,18 +43,9 @@ func ours(actions []delta.Action) bool {
 	return name == "idem"
 }
 
-func infoOf(actions []delta.Action) *delta.CommitInfo {
-	for _, a := range actions {
-		if a.CommitInfo != nil {
-			return a.CommitInfo
-		}
-	}
-	return nil
-}
-
 // info looks at what a commit says of itself.
 func (c *checker) info(v int64, actions []delta.Action) {
-	key, info := delta.CommitKey(v), infoOf(actions)
+	key, info := delta.CommitKey(v), delta.InfoOf(actions)
 	if info == nil {
 		c.find(CommitInfo, v, key, "there is none")
 		return

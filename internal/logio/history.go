@@ -43,7 +43,7 @@ func (l *Log) History(ctx context.Context, snap *delta.Snapshot) iter.Seq2[Commi
 				yield(Commit{}, fmt.Errorf("history: %w", err))
 				return
 			}
-			c := Commit{Version: v, Timestamp: times[v-first], Info: info(actions)}
+			c := Commit{Version: v, Timestamp: times[v-first], Info: delta.InfoOf(actions)}
 			if at, ok := ownTime(c.Info); ok {
 				c.Timestamp = at
 			}
@@ -52,15 +52,6 @@ func (l *Log) History(ctx context.Context, snap *delta.Snapshot) iter.Seq2[Commi
 			}
 		}
 	}
-}
-
-func info(actions []delta.Action) *delta.CommitInfo {
-	for _, a := range actions {
-		if a.CommitInfo != nil {
-			return a.CommitInfo
-		}
-	}
-	return nil
 }
 
 func ownTime(info *delta.CommitInfo) (time.Time, bool) {
@@ -151,7 +142,7 @@ func (t *timeline) read(ctx context.Context, i int) (at time.Time, own bool, err
 	if err != nil {
 		return time.Time{}, false, err
 	}
-	if at, own = ownTime(info(actions)); own {
+	if at, own = ownTime(delta.InfoOf(actions)); own {
 		return at, true, nil
 	}
 	return t.files[i], false, nil
