@@ -54,20 +54,6 @@ func TestWhatIsCast(t *testing.T) {
 	}
 }
 
-// arrayOf makes an array of texts that Arrow reads; "NULL" is NULL.
-func arrayOf(t require.TestingT, mem memory.Allocator, typ arrow.DataType, texts ...string) arrow.Array {
-	b := array.NewBuilder(mem, typ)
-	defer b.Release()
-	for _, s := range texts {
-		if s == "NULL" {
-			b.AppendNull()
-			continue
-		}
-		require.NoError(t, b.AppendValueFromString(s))
-	}
-	return b.NewArray()
-}
-
 // jsonOf makes an array of its JSON.
 func jsonOf(t require.TestingT, mem memory.Allocator, typ arrow.DataType, text string) arrow.Array {
 	a, _, err := array.FromJSON(mem, typ, strings.NewReader(text))

@@ -198,11 +198,12 @@ func decimalQuotient(a, b int32) func(x, y decimal128.Num) (int64, error) {
 			return 0, byZero
 		}
 		m, _ := l.wide().shift(b - a) // at most 77 digits
-		d, ok := r.wide().shift(a - b)
-		if r, ok = d.narrow(); !ok {
+		d, _ := r.wide().shift(a - b)
+		short, ok := d.narrow()
+		if !ok {
 			return 0, nil // it is beyond every dividend
 		}
-		q, _ := m.div(r)
+		q, _ := m.div(short)
 		return toBigint(q, neg != negR)
 	}
 }

@@ -33,7 +33,10 @@ func rounded(m rounding) resolver {
 		default:
 			fn.Eval = integerRounding(name, t, digits.n, m)
 		}
-		return digits.apply(fn), nil
+		if digits.null {
+			fn.Eval = func(c *Call) arrow.Array { return allNull(c, fn.Result) }
+		}
+		return fn, nil
 	}
 }
 
@@ -44,6 +47,9 @@ func roundedDown(m rounding) resolver {
 		types, digits, err := roundingArgs(name, args)
 		if err != nil {
 			return nil, err
+		}
+		if digits.null {
+			return nil, fmt.Errorf("%s takes no NULL for the digits that it rounds to", name)
 		}
 		t := types[0]
 		fn := &Function{Name: name, Params: types, Result: arrow.PrimitiveTypes.Int64}
@@ -62,22 +68,14 @@ func roundedDown(m rounding) resolver {
 			fn.Params = []arrow.DataType{arrow.PrimitiveTypes.Float64}
 			fn.Eval = floatFloor(name, m)
 		}
-		return digits.apply(fn), nil
+		return fn, nil
 	}
 }
 
 // roundingDigits is the second argument of a rounding.
 type roundingDigits struct {
 	n    int32
-	null bool // it is NULL, and so are all results
-}
-
-func (d roundingDigits) apply(fn *Function) *Function {
-	if d.null {
-		t := fn.Result
-		fn.Eval = func(c *Call) arrow.Array { return allNull(c, t) }
-	}
-	return fn
+	null bool
 }
 
 // roundingArgs checks a number and how many digits it is rounded to, which has to be constant.
