@@ -117,7 +117,7 @@ func TestRaces(t *testing.T) {
 		"overwrite against our own twin":  {rewrites(1), [][]delta.Action{{remove("a"), remove("b"), add("whole-1-9")}}, engine.Unchanged, nil, 1, 2, []string{"whole-1-9"}},
 		"append against a property":       {appends(1, nil), [][]delta.Action{redefined(func(m *delta.Metadata) { m.Configuration["owner"] = "x" })}, engine.Committed, nil, 2, 1, []string{"a", "b", "new-1"}},
 		"append against a constraint":     {appends(1, nil), [][]delta.Action{redefined(func(m *delta.Metadata) { m.Configuration["delta.constraints.c"] = "x > 0" })}, engine.Committed, nil, 2, 2, []string{"a", "b", "new-1"}},
-		"append against another table":    {appends(1, nil), [][]delta.Action{redefined(func(m *delta.Metadata) { m.ID = "another" })}, 0, engine.ErrConflict, -1, 1, []string{"a", "b"}},
+		"append against another table":    {appends(1, nil), [][]delta.Action{redefined(func(m *delta.Metadata) { m.ID = "another" })}, 0, commit.ErrConflict, -1, 1, []string{"a", "b"}},
 		"append against a newer protocol": {appends(1, nil), [][]delta.Action{{{Protocol: &delta.Protocol{MinReaderVersion: 1, MinWriterVersion: 7, WriterFeatures: []string{"newFeature"}}}}}, 0, delta.ErrUnsupported, -1, 1, []string{"a", "b"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -179,7 +179,7 @@ func TestRestoredTag(t *testing.T) {
 
 	p := w.process()
 	out, err = p.commit(t.Context(), tagged{plans: appends(2, tag)})
-	require.ErrorIs(t, err, engine.ErrRestored)
+	require.ErrorIs(t, err, commit.ErrRestored)
 	require.ErrorContains(t, err, "the RESTORE at version 2")
 	require.EqualValues(t, 5, out.Recorded)
 	requireTruth(t, w, p, txnID(2), out, err)
@@ -309,7 +309,7 @@ func TestTableMadeAnewWhileAsleep(t *testing.T) {
 	w.foreign(created(m)...)
 	w.clock.now = w.clock.now.Add(logio.FreshFor)
 	out, err := p.commit(t.Context(), appends(1, nil))
-	require.ErrorIs(t, err, engine.ErrConflict)
+	require.ErrorIs(t, err, commit.ErrConflict)
 	requireTruth(t, w, p, txnID(1), out, err)
 }
 
@@ -346,7 +346,7 @@ func TestBudgetUnderContention(t *testing.T) {
 		return storetest.Fault{}
 	}
 	out, err := p.commit(t.Context(), appends(1, nil))
-	require.ErrorIs(t, err, engine.ErrConflict)
+	require.ErrorIs(t, err, commit.ErrConflict)
 	require.Equal(t, 10, out.Attempts, "time ends it, not a count")
 	requireTruth(t, w, p, txnID(1), out, err)
 }
@@ -454,7 +454,7 @@ func TestRewind(t *testing.T) {
 	require.NoError(t, err)
 	require.EqualValues(t, -1, out.Recorded)
 	_, err = late.commit(t.Context(), rewinds(2))
-	require.ErrorIs(t, err, engine.ErrConflict)
+	require.ErrorIs(t, err, commit.ErrConflict)
 	out, err = w.process().commit(t.Context(), tagged{plans: appends(3, &commit.Tag{AppID: "app", Version: 0})})
 	require.NoError(t, err)
 	require.Equal(t, engine.Committed, out.Kind)

@@ -16,14 +16,6 @@ import (
 	"github.com/idemtable/idem/internal/logio"
 )
 
-// The sentinels of package commit, for those who need only the engine.
-var (
-	ErrConflict       = commit.ErrConflict
-	ErrUnknownOutcome = commit.ErrUnknownOutcome
-	ErrPayload        = commit.ErrPayload
-	ErrRestored       = commit.ErrRestored
-)
-
 // Clock tells the time and waits.
 type Clock = logio.Clock
 
@@ -114,8 +106,8 @@ type Outcome struct {
 	Tag      commit.TagAnswer // what the table said of the tag, when that ended the call
 }
 
-// UnknownError says that a commit may or may not have landed. It wraps ErrUnknownOutcome and holds
-// what Resolve needs. The files named must stay.
+// UnknownError says that a commit may or may not have landed. It wraps commit.ErrUnknownOutcome and
+// holds what Resolve needs. The files named must stay.
 type UnknownError struct {
 	Version  int64 // where the commit was proposed
 	TxnID    string
@@ -135,17 +127,17 @@ func (e *UnknownError) Error() string {
 // Unwrap gives the sentinel and the cause.
 func (e *UnknownError) Unwrap() []error {
 	if e.Cause == nil {
-		return []error{ErrUnknownOutcome}
+		return []error{commit.ErrUnknownOutcome}
 	}
-	return []error{ErrUnknownOutcome, e.Cause}
+	return []error{commit.ErrUnknownOutcome, e.Cause}
 }
 
 // Commit carries out one call. snap is the snapshot to begin with, the newest that the caller has
 // seen; nil if there is no table yet. A cached snapshot will do.
 //
-// Errors: ErrConflict, ErrUnknownOutcome (as *UnknownError), ErrRestored, delta.ErrUnsupported, the
-// planner's, the context's, or the store's. But for ErrUnknownOutcome, an error means that nothing
-// was committed and never will be.
+// Errors: commit.ErrConflict, commit.ErrUnknownOutcome (as *UnknownError), commit.ErrRestored,
+// delta.ErrUnsupported, the planner's, the context's, or the store's. But for
+// commit.ErrUnknownOutcome, an error means that nothing was committed and never will be.
 func (e *Engine) Commit(ctx context.Context, snap *delta.Snapshot, planner Planner) (Outcome, error) {
 	r := &run{e: e.filled(), planner: planner, snap: snap}
 	m, step := commit.Start()

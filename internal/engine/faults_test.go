@@ -212,7 +212,7 @@ func TestUnknownAndResolve(t *testing.T) {
 		outage[0].Fault.Kind = kind
 		p := w.process(outage...)
 		out, err := p.commit(t.Context(), appends(1, tag))
-		require.ErrorIs(t, err, engine.ErrUnknownOutcome)
+		require.ErrorIs(t, err, commit.ErrUnknownOutcome)
 		var u *engine.UnknownError
 		require.ErrorAs(t, err, &u)
 		require.Equal(t, []string{"new-1"}, u.Files)
@@ -242,14 +242,14 @@ func TestUnknownAndResolve(t *testing.T) {
 		w := newWorld(t)
 		p, u := lost(t, w, nil, storetest.Timeout)
 		_, err := p.Resolve(t.Context(), u)
-		require.ErrorIs(t, err, engine.ErrUnknownOutcome)
+		require.ErrorIs(t, err, commit.ErrUnknownOutcome)
 	})
 	t.Run("the store is still away", func(t *testing.T) {
 		w := newWorld(t)
 		p, u := lost(t, w, nil, storetest.LostAnswer)
 		p.faulty.Reset(outage...)
 		_, err := p.Resolve(t.Context(), u)
-		require.ErrorIs(t, err, engine.ErrUnknownOutcome)
+		require.ErrorIs(t, err, commit.ErrUnknownOutcome)
 	})
 	for name, tag := range map[string]*commit.Tag{"with a tag": {AppID: "app", Version: 5}, "without a tag": nil} {
 		t.Run("cleaned away "+name, func(t *testing.T) {
@@ -262,7 +262,7 @@ func TestUnknownAndResolve(t *testing.T) {
 			}
 			out, err := p.Resolve(t.Context(), u)
 			if tag == nil {
-				require.ErrorIs(t, err, engine.ErrUnknownOutcome)
+				require.ErrorIs(t, err, commit.ErrUnknownOutcome)
 				return
 			}
 			require.NoError(t, err)
@@ -294,7 +294,7 @@ func TestReadBackEnds(t *testing.T) {
 	)
 	began := w.clock.now
 	_, err := p.commit(t.Context(), appends(1, nil))
-	require.ErrorIs(t, err, engine.ErrUnknownOutcome)
+	require.ErrorIs(t, err, commit.ErrUnknownOutcome)
 	require.InDelta(t, 10*time.Second, w.clock.now.Sub(began), float64(time.Second), "by the virtual clock")
 }
 
@@ -334,7 +334,7 @@ func TestTakenThenCleanedAway(t *testing.T) {
 				require.Equal(t, engine.AlreadyApplied, out.Kind)
 				return
 			}
-			require.ErrorIs(t, err, engine.ErrUnknownOutcome)
+			require.ErrorIs(t, err, commit.ErrUnknownOutcome)
 		})
 	}
 }
@@ -346,7 +346,7 @@ func TestUndecodableCommitDecidesNothing(t *testing.T) {
 	p := w.process()
 	require.NoError(t, w.mem.PutIfAbsent(t.Context(), delta.CommitKey(1), []byte(`{"add":{"path`)))
 	_, err := p.commit(t.Context(), appends(1, nil))
-	require.ErrorIs(t, err, engine.ErrUnknownOutcome)
+	require.ErrorIs(t, err, commit.ErrUnknownOutcome)
 	require.ErrorIs(t, err, delta.ErrCorrupt)
 	require.EqualValues(t, 2, w.tail())
 }

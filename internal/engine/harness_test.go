@@ -235,7 +235,7 @@ func requireTruth(t *testing.T, w *world, p *process, id string, out engine.Outc
 		held := w.holders(id)
 		require.LessOrEqual(t, len(held), 1, "%s: versions %v hold the transaction", when, held)
 		switch {
-		case errors.Is(err, engine.ErrUnknownOutcome):
+		case errors.Is(err, commit.ErrUnknownOutcome):
 			var u *engine.UnknownError
 			require.ErrorAs(t, err, &u)
 			require.Equal(t, id, u.TxnID)

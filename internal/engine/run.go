@@ -123,7 +123,7 @@ func (r *run) refresh(ctx context.Context) error {
 	}
 	if r.snap != nil && snap.Metadata().ID != r.snap.Metadata().ID {
 		return fmt.Errorf("the table was dropped and made anew (id %q, ours was %q): open it again: %w",
-			snap.Metadata().ID, r.snap.Metadata().ID, ErrConflict)
+			snap.Metadata().ID, r.snap.Metadata().ID, commit.ErrConflict)
 	}
 	r.snap = snap
 	return nil

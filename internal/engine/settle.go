@@ -225,7 +225,7 @@ func (r *run) skipped(out Outcome) (Outcome, error) {
 		by = fmt.Sprintf("the RESTORE at version %d", r.tag.RestoredBy)
 	}
 	return out, fmt.Errorf("tag %s is recorded (%d), but %s took its rows away: set Reapply to write them again, or move the tag back with RewindTxn: %w",
-		r.tag.Tag, r.tag.Recorded, by, ErrRestored)
+		r.tag.Tag, r.tag.Recorded, by, commit.ErrRestored)
 }
 
 func (r *run) halted(ctx context.Context) error {
@@ -233,7 +233,7 @@ func (r *run) halted(ctx context.Context) error {
 		return fmt.Errorf("nothing was committed: %w", err)
 	}
 	return fmt.Errorf("nothing was committed: other writers were first for %s (%d attempts): call again, or raise CommitBudget: %w",
-		r.e.CommitBudget, r.attempts, ErrConflict)
+		r.e.CommitBudget, r.attempts, commit.ErrConflict)
 }
 
 func (r *run) unknown(version int64) error {
