@@ -218,9 +218,6 @@ func mapElement(name string, list []Param) (*Function, error) {
 func taken(c *Call, t arrow.DataType, values arrow.Array, place func(row int) (int, error)) arrow.Array {
 	places := buildFixed(nullsOf(c, c.Args...), typeInt, func(row int) (int32, error) {
 		i, err := place(row)
-		if err == nil && i < 0 {
-			err = errNull
-		}
 		return int32(i), err
 	}).(*array.Int32)
 	defer places.Release()

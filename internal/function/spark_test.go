@@ -152,17 +152,31 @@ func (v *evaluation) call(name string, list ...expr.Expr) (arrow.Array, error) {
 		}
 		c.Args = append(c.Args, v.arg(a))
 	}
+	v.nothing(f)
 	out := v.keep(f.Eval(c))
 	return v.first(f, out, failed)
+}
+
+// nothing evaluates no rows.
+func (v *evaluation) nothing(f *function.Function) {
+	c := &function.Call{Mem: v.mem}
+	for _, t := range f.Params {
+		b := array.NewBuilder(v.mem, t)
+		c.Args = append(c.Args, function.Arg{Array: v.keep(b.NewArray())})
+		b.Release()
+	}
+	if out := v.keep(f.Eval(c)); out.Len() != 0 || !arrow.TypeEqual(out.DataType(), f.Result) {
+		panic(fmt.Sprintf("%s gave %d rows of %s of none", f.Name, out.Len(), out.DataType()))
+	}
 }
 
 // first checks that all rows agree, and gives one.
 func (v *evaluation) first(f *function.Function, out arrow.Array, failed []error) (arrow.Array, error) {
 	switch {
 	case out.Len() != len(failed):
-		return nil, fmt.Errorf("PANIC: %s gave %d rows of %d", f.Name, out.Len(), len(failed))
+		panic(fmt.Sprintf("%s gave %d rows of %d", f.Name, out.Len(), len(failed)))
 	case !arrow.TypeEqual(out.DataType(), f.Result):
-		return nil, fmt.Errorf("PANIC: %s gave %s, not %s", f.Name, out.DataType(), f.Result)
+		panic(fmt.Sprintf("%s gave %s, not %s", f.Name, out.DataType(), f.Result))
 	}
 	for row, err := range failed {
 		if err != nil && out.IsValid(row) {
@@ -200,7 +214,7 @@ func (v *evaluation) converted(a arrow.Array, to arrow.DataType) (arrow.Array, e
 	case from.ID() == arrow.STRING || function.Implicit(from, to):
 		return v.cast(a, to)
 	}
-	return nil, fmt.Errorf("PANIC: %s is not taken for %s", from, to)
+	panic(fmt.Sprintf("%s is not taken for %s", from, to))
 }
 
 func (v *evaluation) cast(a arrow.Array, to arrow.DataType) (arrow.Array, error) {
