@@ -58,13 +58,25 @@ def arrow_type(name):
     return ARROW[name]
 
 
+def civil(days):
+    """The day of the calendar, in any year: Python's dates end at 9999."""
+    cycles, rest = divmod(days + 719_468, 146_097)  # of 400 years, which begin in March
+    year = (rest - rest // 1460 + rest // 36_524 - rest // 146_096) // 365
+    day = rest - (365 * year + year // 4 - year // 100)
+    month = (5 * day + 2) // 153
+    year += cycles * 400 + (month > 9)
+    return f"{'-' * (year < 0)}{abs(year):04d}-{month - 9 if month > 9 else month + 3:02d}-{day - (153 * month + 2) // 5 + 1:02d}"
+
+
 def encode(x, t):
     """The canonical cell of an Arrow scalar."""
     if not x.is_valid: return None
     if pa.types.is_timestamp(t):
-        iso = (EPOCH + x.cast(pa.timestamp("us", t.tz)).value * MICRO).isoformat(timespec="microseconds")
+        days, micros = divmod(x.cast(pa.timestamp("us", t.tz)).value, 86_400_000_000)
+        seconds, micros = divmod(micros, 1_000_000)
+        iso = f"{civil(days)}T{seconds // 3600:02d}:{seconds // 60 % 60:02d}:{seconds % 60:02d}.{micros:06d}"
         return iso if t.tz is None else iso + "Z"
-    if pa.types.is_date(t): return x.as_py().isoformat()
+    if pa.types.is_date(t): return civil(x.value)
     if pa.types.is_decimal(t): return format(x.as_py(), "f")
     if pa.types.is_struct(t): return {f.name: encode(x[f.name], f.type) for f in t}
     if pa.types.is_map(t):
@@ -150,6 +162,12 @@ class Spark:
         from pyspark.sql.types import StructType
         ddl = ", ".join(f"`{name}` {t}" for name, t in source["schema"])
         return self.session.createDataFrame(decode_rows(source), StructType.fromDDL(ddl))
+
+    def views(self, name, source):
+        """Registers rows as a view, and each row as one of its own with its number behind the name. They are local to the
+        planner, so that a query of them starts no job."""
+        for view, rows in [(name, source["rows"])] + [(f"{name}_{i + 1}", [r]) for i, r in enumerate(source["rows"])]:
+            self.frame({"schema": source["schema"], "rows": rows}).createOrReplaceTempView(view)
 
     def write(self, path, source, mode, where=None, tag=None, partition_by=()):
         w = self.frame(source).write.format("delta").mode(mode)
