@@ -118,7 +118,7 @@ func (c *checker) list(ctx context.Context) error {
 func (c *checker) other(key string) {
 	name := strings.TrimPrefix(key, delta.LogDir)
 	c.hinted = c.hinted || key == delta.LastCheckpointKey
-	if name[0] != '_' && name[0] != '.' && !store.IsTemp(path.Base(name)) {
+	if name != "" && name[0] != '_' && name[0] != '.' && !store.IsTemp(path.Base(name)) {
 		c.find(LogName, -1, key, "no engine knows the name")
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"iter"
 	"maps"
 	"slices"
 	"strings"
@@ -300,6 +301,26 @@ func TestWhatKeepsItFromLooking(t *testing.T) {
 	}
 	require.Greater(t, failed, 8, "commits, hint, checkpoint and files are read")
 	require.Less(t, failed, 40, "every read was lost once")
+}
+
+// marked is a store that lists its directories too, as some do that have none.
+type marked struct{ *store.Mem }
+
+func (m marked) List(ctx context.Context, prefix, after string) iter.Seq2[store.Info, error] {
+	return func(yield func(store.Info, error) bool) {
+		if !yield(store.Info{Key: prefix}, nil) {
+			return
+		}
+		m.Mem.List(ctx, prefix, after)(yield)
+	}
+}
+
+func TestADirectoryThatIsListedIsNoFinding(t *testing.T) {
+	b := clean(t)
+	b.write(t)
+	report, err := Check(t.Context(), marked{b.store})
+	require.NoError(t, err)
+	require.NoError(t, report.Err())
 }
 
 var errLost = errors.New("no answer")

@@ -169,7 +169,7 @@ func (c *checker) remove(v int64, before *delta.Snapshot, r *delta.Remove, ours 
 }
 
 func (c *checker) add(v int64, before *delta.Snapshot, a *delta.Add, ours bool) {
-	live, ok := c.snap.Live(mustKey(c.store.URL(), a.Path))
+	live, ok := c.snap.Live(keyOf(c.store.URL(), a.Path))
 	if !ok {
 		return // the same commit cannot remove it: the replay refuses that
 	}
@@ -183,8 +183,8 @@ func (c *checker) add(v int64, before *delta.Snapshot, a *delta.Add, ours bool) 
 	c.origins[live.Key] = o
 }
 
-// mustKey gives the key of a path that the replay has taken.
-func mustKey(root, path string) string {
+// keyOf gives the key of a path, "" if it has none: then no file is live under it.
+func keyOf(root, path string) string {
 	key, err := delta.ResolvePath(root, path)
 	if err != nil {
 		return ""
