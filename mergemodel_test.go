@@ -99,7 +99,9 @@ var (
 	sourceValues = []modelValue{
 		{"'a'", func(_, _ *order) string { return "a" }},
 		{"NULL", func(_, _ *order) string { return absent }},
-		{"CASE WHEN source.v = 'a' THEN 'c' ELSE source.v END", func(s, _ *order) string { return map[string]string{"a": "c"}[s.v] + map[bool]string{true: s.v}[s.v != "a"] }},
+		{"CASE WHEN source.v = 'a' THEN 'c' ELSE source.v END", func(s, _ *order) string {
+			return map[string]string{"a": "c"}[s.v] + map[bool]string{true: s.v}[s.v != "a"]
+		}},
 	}
 	targetValues = []modelValue{
 		{"'b'", func(_, _ *order) string { return "b" }},
@@ -164,7 +166,9 @@ func first(list []modelClause, s, t *order) *modelClause {
 // set gives a row after a clause; was is the row of the table, or a row of NULLs.
 func (c *modelClause) set(s *order, was order, t *order) order {
 	out := was
-	has := func(name string) bool { return c.columns == nil && c.v == nil && c.day == nil || slices.Contains(c.columns, name) }
+	has := func(name string) bool {
+		return c.columns == nil && c.v == nil && c.day == nil || slices.Contains(c.columns, name)
+	}
 	if s != nil {
 		if has("day") {
 			out.day = s.day

@@ -171,11 +171,20 @@ func (p *Merge) raised(t *touched, batch arrow.RecordBatch, first int64, f func(
 		return err
 	}
 	defer raised.Release()
-	a := &arrivals{batch: raised, file: make([]int32, raised.NumRows()), row: make([]int64, raised.NumRows())}
-	for i := range a.row {
-		a.file[i], a.row[i] = t.id, first+int64(i)
+	step := int64(p.pieceOf(raised))
+	for lo := int64(0); lo < raised.NumRows(); lo += step {
+		piece := raised.NewSlice(lo, min(lo+step, raised.NumRows()))
+		a := &arrivals{batch: piece, file: make([]int32, piece.NumRows()), row: make([]int64, piece.NumRows())}
+		for i := range a.row {
+			a.file[i], a.row[i] = t.id, first+lo+int64(i)
+		}
+		err := f(a)
+		piece.Release()
+		if err != nil {
+			return err
+		}
 	}
-	return f(a)
+	return nil
 }
 
 // placed puts where the rows are from beside them. The caller releases it.

@@ -30,8 +30,12 @@ type keyRange struct {
 	hasNaN  bool
 }
 
-// mostRanges is how many ranges the parts of a source have together for each key column.
-const mostRanges = 64 << 10
+// mostRanges is how many ranges the parts of a source have together for each key column, and
+// rangeBytes is the budget for which there is one.
+const (
+	mostRanges = 64 << 10
+	rangeBytes = 2 << 10
+)
 
 func (r *keyRange) release() {
 	r.lo.Release()
@@ -97,8 +101,9 @@ func (p *Merge) rank(ctx context.Context, snap *delta.Snapshot) error {
 		if err := p.load(ctx, s); err != nil {
 			return err
 		}
+		most := min(mostRanges, p.Env.memoryBytes()/rangeBytes/int64(len(p.shape.key))) / int64(len(p.sources))
 		for i, c := range p.shape.key {
-			r, err := newKeyRange(p.Env.Allocator, s.batch, c, max(1, mostRanges/len(p.sources)))
+			r, err := newKeyRange(p.Env.Allocator, s.batch, c, int(max(1, most)))
 			if err != nil {
 				return err
 			}

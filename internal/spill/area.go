@@ -15,6 +15,7 @@
 package spill
 
 import (
+	"bufio"
 	"errors"
 	"fmt"
 	"os"
@@ -43,6 +44,7 @@ type Area struct {
 	held    int64  // bytes of batches in memory
 	spilled int64
 	open    int // files that stay open
+	out     *bufio.Writer
 	buffers map[*Buffer]struct{}
 	closed  bool
 }

@@ -42,7 +42,7 @@ func (b *Buffer) writeFrame(batch arrow.RecordBatch) error {
 		return err
 	}
 	out := &counter{w: io.NewOffsetWriter(file, b.end)}
-	err = writeStream(out, batch, b.area.allocator())
+	err = b.area.writeStream(out, batch)
 	if closed := done(); err == nil {
 		err = closed
 	}
@@ -86,9 +86,17 @@ func (b *Buffer) open() (f *os.File, done func() error, err error) {
 	return f, func() error { return nil }, nil
 }
 
-func writeStream(out io.Writer, batch arrow.RecordBatch, mem memory.Allocator) error {
-	buf := bufio.NewWriterSize(out, 64<<10)
-	w := ipc.NewWriter(buf, ipc.WithSchema(batch.Schema()), ipc.WithAllocator(mem), ipc.WithLZ4())
+// ioBytes is the most that is read or written at once.
+const ioBytes = 64 << 10
+
+// writeStream writes under the area's lock, so that one buffer serves all of its frames.
+func (a *Area) writeStream(out io.Writer, batch arrow.RecordBatch) error {
+	if a.out == nil {
+		a.out = bufio.NewWriterSize(nil, ioBytes)
+	}
+	buf := a.out
+	buf.Reset(out)
+	w := ipc.NewWriter(buf, ipc.WithSchema(batch.Schema()), ipc.WithAllocator(a.allocator()), ipc.WithLZ4())
 	err := w.Write(batch)
 	if e := w.Close(); err == nil {
 		err = e
@@ -109,7 +117,7 @@ func readFrame(name string, file *os.File, f frame, mem memory.Allocator) (arrow
 		defer opened.Close()
 		file = opened
 	}
-	batch, err := readStream(io.NewSectionReader(file, f.at, f.size), mem)
+	batch, err := readStream(bufio.NewReaderSize(io.NewSectionReader(file, f.at, f.size), int(min(f.size, ioBytes))), mem)
 	if err == nil && batch.NumRows() != f.rows {
 		err = fmt.Errorf("%d rows where %d were written", batch.NumRows(), f.rows)
 		batch.Release()
@@ -121,7 +129,7 @@ func readFrame(name string, file *os.File, f frame, mem memory.Allocator) (arrow
 }
 
 func readStream(in io.Reader, mem memory.Allocator) (arrow.RecordBatch, error) {
-	r, err := ipc.NewReader(bufio.NewReaderSize(in, 64<<10), ipc.WithAllocator(mem))
+	r, err := ipc.NewReader(in, ipc.WithAllocator(mem))
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,185 @@
+package idem_test
+
+import (
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+	"github.com/stretchr/testify/require"
+
+	"github.com/idemtable/idem"
+	"github.com/idemtable/idem/delta/store"
+	"github.com/idemtable/idem/delta/store/storetest"
+)
+
+// nestedKeys is a table whose key and version are fields of structs.
+var nestedKeys = arrow.NewSchema([]arrow.Field{
+	{Name: "k", Nullable: true, Type: arrow.StructOf(
+		arrow.Field{Name: "id", Type: arrow.PrimitiveTypes.Int64, Nullable: true},
+		arrow.Field{Name: "x", Type: arrow.PrimitiveTypes.Float64, Nullable: true},
+	)},
+	{Name: "meta", Nullable: true, Type: arrow.StructOf(
+		arrow.Field{Name: "at", Type: arrow.PrimitiveTypes.Int64, Nullable: true},
+		arrow.Field{Name: "by", Type: arrow.BinaryTypes.String, Nullable: true},
+	)},
+	{Name: "v", Type: arrow.BinaryTypes.String, Nullable: true},
+}, nil)
+
+// fromJSON gives rows as a one-pass reader.
+func fromJSON(schema *arrow.Schema, rows string) array.RecordReader {
+	batch, _, err := array.RecordFromJSON(memory.DefaultAllocator, schema, strings.NewReader(rows))
+	if err != nil {
+		panic(err)
+	}
+	r, err := array.NewRecordReader(schema, []arrow.RecordBatch{batch})
+	if err != nil {
+		panic(err)
+	}
+	return r
+}
+
+// tableJSON gives the rows of a table, one text a row.
+func tableJSON(t *testing.T, table *idem.Table, columns ...string) []string {
+	out := []string{}
+	for b, err := range table.Scan(t.Context(), idem.Scan{Columns: columns}) {
+		require.NoError(t, err)
+		text, err := b.MarshalJSON()
+		require.NoError(t, err)
+		for line := range strings.Lines(strings.Trim(string(text), "[]\n")) {
+			out = append(out, strings.Trim(line, ",\n"))
+		}
+	}
+	return out
+}
+
+func newNested(t *testing.T, rows ...string) (*idem.Table, *storetest.Faulty) {
+	faulty := storetest.NewFaulty(store.NewMem())
+	table, _, err := idem.CreateStore(t.Context(), faulty, idem.Definition{Schema: nestedKeys}, idem.Options{Parallelism: 1})
+	require.NoError(t, err)
+	for _, r := range rows {
+		_, err := table.Append(t.Context(), fromJSON(nestedKeys, r), idem.Append{Reason: "test"})
+		require.NoError(t, err)
+	}
+	faulty.Reset()
+	t.Cleanup(func() { checkLog(t, faulty) })
+	return table, faulty
+}
+
+func TestKeysAndVersionsThatAreFields(t *testing.T) {
+	byID := idem.Merge{On: []string{"k.id"}, Newer: []string{"META.at"}}
+	base := `[{"k":{"id":1,"x":0.0},"meta":{"at":1,"by":"a"},"v":"a"},{"k":{"id":2,"x":1.5},"meta":null,"v":"b"}]`
+	t.Run("update, insert, and a second call", func(t *testing.T) {
+		table, _ := newNested(t, base)
+		source := `[{"k":{"id":1,"x":9.0},"meta":{"at":2,"by":"s"},"v":"A"},{"k":{"id":1,"x":9.0},"meta":{"at":1,"by":"s"},"v":"older"},
+			{"k":{"id":2,"x":1.5},"meta":{"at":1,"by":null},"v":"B"},{"k":{"id":3,"x":null},"meta":{"at":1,"by":"s"},"v":"n"}]`
+		res, err := table.Merge(t.Context(), fromJSON(nestedKeys, source), byID)
+		require.NoError(t, err)
+		require.Equal(t, []int64{2, 1, 1}, []int64{res.Updated, res.Inserted, res.Older}, "a NULL struct is older than anything")
+		want := []string{`{"k":{"id":1,"x":9},"meta":{"at":2,"by":"s"},"v":"A"}`, `{"k":{"id":2,"x":1.5},"meta":{"at":1,"by":null},"v":"B"}`,
+			`{"k":{"id":3,"x":null},"meta":{"at":1,"by":"s"},"v":"n"}`}
+		require.ElementsMatch(t, want, tableJSON(t, table))
+		res, err = table.Merge(t.Context(), fromJSON(nestedKeys, source), byID)
+		require.NoError(t, err)
+		require.Equal(t, idem.Unchanged, res.Outcome)
+		require.EqualValues(t, 3, res.Ties)
+	})
+	t.Run("NULL keys", func(t *testing.T) {
+		source := `[{"k":null,"meta":{"at":5},"v":"N"},{"k":{"id":7},"meta":{"at":5},"v":"n"},{"k":{"id":null,"x":2.0},"meta":{"at":4},"v":"older"}]`
+		table, _ := newNested(t, `[{"k":{"id":null,"x":1.0},"meta":{"at":1},"v":"null"}]`)
+		_, err := table.Merge(t.Context(), fromJSON(nestedKeys, source), byID)
+		require.ErrorIs(t, err, idem.ErrInput)
+		require.ErrorContains(t, err, "2 of 3 rows have NULL in a key column")
+		require.ErrorContains(t, err, "row 1 (k.id=NULL)")
+		matching := byID
+		matching.NullKeys = idem.MatchNulls
+		for i := range 2 {
+			res, err := table.Merge(t.Context(), fromJSON(nestedKeys, source), matching)
+			require.NoError(t, err)
+			require.Equal(t, i == 0, res.Outcome == idem.Committed)
+		}
+		require.ElementsMatch(t, []string{`{"k":null,"meta":{"at":5,"by":null},"v":"N"}`, `{"k":{"id":7,"x":null},"meta":{"at":5,"by":null},"v":"n"}`}, tableJSON(t, table),
+			"NULL and a struct whose field is NULL are one key")
+	})
+	t.Run("the table's own key bytes are kept", func(t *testing.T) {
+		table, _ := newNested(t, base)
+		zero := math.Copysign(0, -1)
+		b := array.NewRecordBuilder(memory.DefaultAllocator, nestedKeys)
+		defer b.Release()
+		b.Field(0).(*array.StructBuilder).Append(true)
+		b.Field(0).(*array.StructBuilder).FieldBuilder(0).(*array.Int64Builder).Append(77)
+		b.Field(0).(*array.StructBuilder).FieldBuilder(1).(*array.Float64Builder).Append(zero)
+		b.Field(1).(*array.StructBuilder).AppendNull()
+		b.Field(2).(*array.StringBuilder).Append("A")
+		in, err := array.NewRecordReader(nestedKeys, []arrow.RecordBatch{b.NewRecordBatch()})
+		require.NoError(t, err)
+		res, err := table.Merge(t.Context(), in, idem.Merge{On: []string{"k.x"}, Unguarded: true})
+		require.NoError(t, err)
+		require.EqualValues(t, 1, res.Updated, "-0.0 = 0.0")
+		for batch, err := range table.Scan(t.Context(), idem.Scan{Columns: []string{"k"}, Where: "v = 'A'"}) {
+			require.NoError(t, err)
+			k := batch.Column(0).(*array.Struct)
+			require.EqualValues(t, 77, k.Field(0).(*array.Int64).Value(0), "the field beside the key is set")
+			require.False(t, math.Signbit(k.Field(1).(*array.Float64).Value(0)), "the key is not")
+		}
+	})
+	t.Run("files are pruned by the statistics of fields", func(t *testing.T) {
+		table, calls := newNested(t, base,
+			`[{"k":{"id":10},"meta":{"at":1},"v":"x"}]`, `[{"k":{"id":20},"meta":{"at":1},"v":"y"}]`, `[{"k":{"id":30},"meta":{"at":1},"v":"z"}]`)
+		res, err := table.Merge(t.Context(), fromJSON(nestedKeys, `[{"k":{"id":20},"meta":{"at":2},"v":"Y"},{"k":{"id":25},"meta":{"at":2},"v":"n"}]`), byID)
+		require.NoError(t, err)
+		require.Equal(t, []int64{1, 1}, []int64{res.Updated, res.Inserted})
+		require.Equal(t, 2, calls.Count("GET")+calls.Count("GET-RANGE"), "one file is probed and rewritten, no other is read")
+	})
+	t.Run("duplicates", func(t *testing.T) {
+		table, _ := newNested(t, base, `[{"k":{"id":2},"v":"twin"},{"k":null,"v":"c"},{"k":{"id":null},"v":"d"}]`)
+		_, err := table.Merge(t.Context(), fromJSON(nestedKeys, `[{"k":{"id":2},"meta":{"at":9}}]`), byID)
+		require.ErrorIs(t, err, idem.ErrInput)
+		require.ErrorContains(t, err, "the key k.id=2")
+		found, err := table.Duplicates(t.Context(), idem.Duplicates{On: []string{"k.id"}})
+		require.NoError(t, err)
+		require.Equal(t, []int64{5, 3, 2}, []int64{found.Rows, found.Keys, found.Extra})
+		require.ElementsMatch(t, []idem.DuplicateKey{{Key: "k.id=2", Count: 2}, {Key: "k.id=NULL", Count: 2}}, found.Samples)
+		p, err := table.Fingerprint(t.Context(), idem.Fingerprint{Keys: []string{"k.id", "v"}})
+		require.NoError(t, err)
+		require.True(t, p.Grain())
+	})
+	t.Run("what is no key", func(t *testing.T) {
+		table, _ := newNested(t, base)
+		for on, says := range map[string]string{"k": "no order", "k.nosuch": `"k.nosuch"`, "v.x": `"v"`, "k.id.x": `"k.id"`} {
+			_, err := table.Merge(t.Context(), fromJSON(nestedKeys, `[]`), idem.Merge{On: []string{on}, Unguarded: true})
+			require.ErrorIs(t, err, idem.ErrInput, on)
+			require.ErrorContains(t, err, says)
+		}
+	})
+	t.Run("an update must leave the key and set the guard", func(t *testing.T) {
+		table, _ := newNested(t, base)
+		for says, clause := range map[string]idem.Clause{
+			`key column "k.id"`:     {Columns: []string{"meta"}, Set: map[string]string{"k": "NULL"}},
+			`must set "meta.at"`:    {Columns: []string{"k", "v"}},
+			`sets "meta" and "meta`: {Columns: []string{"meta", "meta.by"}},
+		} {
+			_, err := table.Merge(t.Context(), fromJSON(nestedKeys, `[]`), idem.Merge{On: []string{"k.id"}, Newer: []string{"meta.at"}, Matched: []idem.Clause{clause}})
+			require.ErrorIs(t, err, idem.ErrInput)
+			require.ErrorContains(t, err, says)
+		}
+	})
+}
+
+func TestDedupeRowsByFields(t *testing.T) {
+	in := fromJSON(nestedKeys, `[{"k":{"id":1},"meta":{"at":1},"v":"a"},{"k":{"id":1},"meta":{"at":3},"v":"c"},{"k":{"id":2},"meta":{"at":1},"v":"b"}]`)
+	out, stats, err := idem.DedupeRows(t.Context(), in, idem.Dedupe{On: []string{"k.id"}, Newer: []string{"meta.at"}})
+	require.NoError(t, err)
+	require.Equal(t, idem.DedupeStats{Read: 3, Kept: 2, Older: 1}, stats)
+	require.True(t, out.Schema().Equal(nestedKeys), "the rows come out as they came in")
+	for out.Next() {
+		require.EqualValues(t, 3, out.RecordBatch().NumCols())
+	}
+	require.NoError(t, out.Err())
+	out.Release()
+	_, _, err = idem.DedupeRows(t.Context(), fromJSON(nestedKeys, `[{"k":null,"v":"a"}]`), idem.Dedupe{On: []string{"k.id"}})
+	require.ErrorIs(t, err, idem.ErrInput)
+	require.ErrorContains(t, err, "k.id=NULL")
+}
