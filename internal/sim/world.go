@@ -52,7 +52,7 @@ func (w *world) log(who, format string, args ...any) {
 	w.trace = append(w.trace, fmt.Sprintf("%6d %9.3fs %-3s %s", w.steps, w.now.Sub(tabletest.Epoch).Seconds(), who, fmt.Sprintf(format, args...)))
 }
 
-// fault breaks a rule of the history.
+// fail notes a rule that the history breaks.
 func (w *world) fail(format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
 	w.broken = append(w.broken, text)

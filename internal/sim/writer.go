@@ -29,7 +29,6 @@ type writer struct {
 	late   int       // effects that may be on their way
 	cutOff time.Time // no operation gets through before
 
-	lives  int
 	table  *idem.Table // of this life
 	call   *call       // under way
 	cancel context.CancelFunc
@@ -116,7 +115,6 @@ func (wr *writer) run(j *job) (done bool) {
 // start starts a process: it opens the table, or makes it.
 func (wr *writer) start() bool {
 	wr.faulty.Restart()
-	wr.lives++
 	ctx := tabletest.Codec(context.Background())
 	if wr.w.plan.race {
 		c := wr.beginCall(wr.w.plan.create)

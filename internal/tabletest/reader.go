@@ -9,7 +9,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 )
 
-// Reader reads rows once. It is an array.RecordReader and counts what was read of it.
+// Reader reads rows once. It is an array.RecordReader.
 type Reader struct {
 	mem   memory.Allocator
 	rows  []Row
@@ -97,6 +97,3 @@ func (r *Reader) Record() arrow.RecordBatch { return r.cur }
 
 // Err is why Next stopped, nil at the end of the rows.
 func (r *Reader) Err() error { return r.err }
-
-// Given is the number of rows handed out since the reader was made or rewound.
-func (r *Reader) Given() int { return r.next }

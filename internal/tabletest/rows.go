@@ -1,7 +1,6 @@
 package tabletest
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -37,10 +36,6 @@ func (r Row) String() string {
 	return fmt.Sprintf("{%s %d seq=%d v=%d}", r.Day, r.ID, r.Seq, r.V)
 }
 
-func compareRows(a, b Row) int {
-	return cmp.Or(cmp.Compare(a.Day, b.Day), cmp.Compare(a.ID, b.ID), cmp.Compare(a.Seq, b.Seq), cmp.Compare(a.V, b.V))
-}
-
 // Rows is a multiset of rows: how often each occurs. No count is 0.
 type Rows map[Row]int
 
@@ -56,18 +51,6 @@ func (m Rows) Add(rows ...Row) {
 	for _, r := range rows {
 		m[r]++
 	}
-}
-
-// Sorted lists the rows in one order, each as often as it occurs.
-func (m Rows) Sorted() []Row {
-	out := make([]Row, 0, len(m))
-	for r, n := range m {
-		for range n {
-			out = append(out, r)
-		}
-	}
-	slices.SortFunc(out, compareRows)
-	return out
 }
 
 // Diff says what other has that m lacks (+) and lacks that m has (-), "" if they are equal.
@@ -87,7 +70,8 @@ func (m Rows) Diff(other Rows) string {
 	return strings.Join(lines, "\n")
 }
 
-// AddBatch puts in the rows of a batch that has the columns of Schema, in any order.
+// AddBatch puts in the rows of a batch that has the columns of Schema, in any order. id and seq have
+// no NULL.
 func (m Rows) AddBatch(b arrow.RecordBatch) error {
 	var cols [4]arrow.Array
 	for i, f := range Schema.Fields() {
@@ -99,6 +83,9 @@ func (m Rows) AddBatch(b arrow.RecordBatch) error {
 	}
 	day, id, seq, v := cols[0].(*array.String), cols[1].(*array.Int64), cols[2].(*array.Int64), cols[3].(*array.Int64)
 	for i := range int(b.NumRows()) {
+		if id.IsNull(i) || seq.IsNull(i) {
+			return fmt.Errorf("row %d has a NULL in id or seq, which no row of a test table has", i)
+		}
 		r := Row{NullV: v.IsNull(i)}
 		if !r.NullV {
 			r.V = v.Value(i)

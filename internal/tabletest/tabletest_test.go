@@ -238,6 +238,20 @@ func TestADifferenceIsShown(t *testing.T) {
 	require.Equal(t, "+1 {d 1 seq=0 v=0}\n-1 {d 2 seq=0 v=NULL}", tabletest.Of(a, b).Diff(tabletest.Of(a, a)))
 }
 
+func TestARowWithoutAKeyIsNoRow(t *testing.T) {
+	for _, c := range []string{"id", "seq"} {
+		b := array.NewRecordBuilder(memory.DefaultAllocator, tabletest.Schema)
+		for i, f := range tabletest.Schema.Fields() {
+			if f.Name == c {
+				b.Field(i).AppendNull()
+			} else {
+				b.Field(i).AppendEmptyValue()
+			}
+		}
+		require.ErrorContains(t, tabletest.Rows{}.AddBatch(b.NewRecordBatch()), "row 0", c)
+	}
+}
+
 func TestReaders(t *testing.T) {
 	mem := memory.NewCheckedAllocator(memory.NewGoAllocator())
 	defer mem.AssertSize(t, 0)
