@@ -55,20 +55,14 @@ func (c *check) table(snap *delta.Snapshot) scan.Table {
 func (c *check) rows(ctx context.Context, snap *delta.Snapshot, want claim) error {
 	var canonical [][]byte
 	var sum multiset
-	var row []byte
 	hashed := len(want.hashes) > 0
-	for batch, err := range scan.Rows(ctx, c.table(snap), scan.Request{}) {
-		if err != nil {
-			return err
+	err := eachRow(scan.Rows(ctx, c.table(snap), scan.Request{}), func(row []byte) {
+		if sum.add(row); hashed {
+			canonical = append(canonical, slices.Clone(row))
 		}
-		for i := range int(batch.NumRows()) {
-			if row, err = AppendRow(row[:0], batch, i); err != nil {
-				return err
-			}
-			if sum.add(row); hashed {
-				canonical = append(canonical, slices.Clone(row))
-			}
-		}
+	})
+	if err != nil {
+		return err
 	}
 	if want.rows != nil && sum.rows != *want.rows {
 		c.fault("version %d has %d rows, not %d", snap.Version(), sum.rows, *want.rows)
@@ -81,6 +75,23 @@ func (c *check) rows(ctx context.Context, snap *delta.Snapshot, want claim) erro
 		}
 	case len(want.data) > 0 && string(want.data) != "null":
 		c.compareData(ctx, snap, sum, want.data)
+	}
+	return nil
+}
+
+// eachRow calls f with the canonical text of each row, which is valid until the next.
+func eachRow(batches iter.Seq2[arrow.RecordBatch, error], f func(row []byte)) error {
+	var row []byte
+	for batch, err := range batches {
+		if err != nil {
+			return err
+		}
+		for i := range int(batch.NumRows()) {
+			if row, err = AppendRow(row[:0], batch, i); err != nil {
+				return err
+			}
+			f(row)
+		}
 	}
 	return nil
 }
@@ -172,19 +183,7 @@ func addFile(ctx context.Context, src parquetio.Source, schema *arrow.Schema, to
 		return err
 	}
 	defer r.Close()
-	var row []byte
-	for batch, err := range r.Batches(ctx, schema) {
-		if err != nil {
-			return err
-		}
-		for i := range int(batch.NumRows()) {
-			if row, err = AppendRow(row[:0], batch, i); err != nil {
-				return err
-			}
-			to.add(row)
-		}
-	}
-	return nil
+	return eachRow(r.Batches(ctx, schema), to.add)
 }
 
 // state compares what the log says of the newest version.
