@@ -14,8 +14,8 @@ import (
 // calc is a computation of values. It is evaluated over all rows of a batch, whether or not a row
 // needs the value: errors are failures beside the values until one is needed.
 type calc interface {
-	// eval gives a value a row, or a constant, which the caller releases. Where m.live excludes a
-	// row, its value means nothing.
+	// eval gives a value a row, or a constant, which the caller releases. The value of a row that
+	// failed, or that m.live excludes, means nothing.
 	eval(m *machine) (function.Arg, failures)
 
 	// operands visits the columns that the values are made of.
@@ -131,10 +131,7 @@ func (c *callCalc) eval(m *machine) (function.Arg, failures) {
 	result := c.fn.Eval(&function.Call{Mem: m.mem, Rows: count, Args: args, Fail: func(row int, err error) {
 		own = append(own, failure{row, c.at, err})
 	}})
-	if errs = errs.and(own.sorted()); len(errs) > 0 {
-		result = without(m.mem, result, errs)
-	}
-	return function.Arg{Array: result, Constant: constant}, errs
+	return function.Arg{Array: result, Constant: constant}, errs.and(own.sorted())
 }
 
 // arguments evaluates the arguments of a function from left to right. They are constant if all are.
@@ -178,25 +175,6 @@ next:
 
 // isNullAt says whether a value is NULL, also in an array of the type null, which has no bits.
 func isNullAt(arr arrow.Array, i int) bool { return arr.DataType().ID() == arrow.NULL || arr.IsNull(i) }
-
-// without makes rows that failed NULL, whatever a kernel made of their NULLs. It takes arr over.
-func without(mem memory.Allocator, arr arrow.Array, errs failures) arrow.Array {
-	clean := true
-	for _, x := range errs {
-		clean = clean && isNullAt(arr, x.row)
-	}
-	if clean {
-		return arr
-	}
-	defer arr.Release()
-	valid := make([]byte, bitutil.BytesForBits(int64(arr.Len())))
-	bitutil.SetBitsTo(valid, 0, int64(arr.Len()), true)
-	if bits := arr.NullBitmapBytes(); arr.NullN() > 0 && len(bits) > 0 {
-		bitutil.CopyBitmap(bits, arr.Data().Offset(), arr.Len(), valid, 0)
-	}
-	errs.clear(valid)
-	return withValidity(mem, arr, valid)
-}
 
 // compute evaluates a computed operand; a shared one once a batch, for all rows.
 func (m *machine) compute(op *operand) (arrow.Array, failures) {

@@ -46,8 +46,8 @@ func (b *binding) machine(mem memory.Allocator, batch arrow.RecordBatch) (*machi
 	return m, nil
 }
 
-// mask holds a bit a row for TRUE and one for FALSE; a row with neither is NULL, or failed. Bits
-// behind the last row mean nothing.
+// mask holds a bit a row for TRUE and one for FALSE; a row with neither is NULL. Bits behind the last
+// row, and those of rows that failed, mean nothing.
 type mask struct {
 	t, f []byte
 	errs failures
@@ -237,13 +237,7 @@ func (n *leaf) eval(m *machine) mask {
 		r.f[i] = v&(x&inF|^x&outF) | ^v&nullF
 	}
 	m.unload(l)
-	return r.fail(l.errs)
-}
-
-// fail makes rows that failed neither TRUE nor FALSE.
-func (r mask) fail(errs failures) mask {
-	errs.clear(r.t, r.f)
-	r.errs = errs
+	r.errs = l.errs
 	return r
 }
 
@@ -257,9 +251,7 @@ func (n *junction) eval(m *machine) mask {
 			r = n.evalCostly(m, r, x)
 			continue
 		}
-		s := x.eval(m)
-		n.join(m, r, s)
-		r.errs.clear(r.t, r.f)
+		n.join(m, r, x.eval(m))
 	}
 	return r
 }
@@ -293,15 +285,14 @@ func (n *junction) evalCostly(m *machine, r mask, x node) mask {
 	for i := range open {
 		open[i] &^= decided[i]
 	}
-	r.errs.clear(open)
 	if none(open) {
 		return r
 	}
 	m.live = open
 	s := x.eval(m)
-	errs := s.errs.within(open)
 	n.join(m, r, s)
-	return r.fail(r.errs.and(errs))
+	r.errs = r.errs.and(s.errs.within(open))
+	return r
 }
 
 // open is a bitmap of the rows that are asked for.
@@ -339,14 +330,13 @@ func (n *mapped) eval(m *machine) mask {
 		r.t[i] = t&toT[0] | f&toT[1] | u&toT[2]
 		r.f[i] = t&toF[0] | f&toF[1] | u&toF[2]
 	}
-	return r.fail(r.errs)
+	return r
 }
 
 func (n *pair) eval(m *machine) mask {
 	l, r := n.l.eval(m), n.r.eval(m)
-	errs := l.errs
 	if len(r.errs) > 0 {
-		errs = errs.and(n.second(m, l, r.errs))
+		l.errs = l.errs.and(n.second(m, l, r.errs))
 	}
 	for i := range l.t {
 		a := [3]byte{l.t[i], l.f[i], ^(l.t[i] | l.f[i])}
@@ -361,7 +351,7 @@ func (n *pair) eval(m *machine) mask {
 		l.t[i], l.f[i] = t, f
 	}
 	m.give(r.t, r.f)
-	return l.fail(errs)
+	return l
 }
 
 // second are the failures of the right side that matter: where NULL on the left decides, it is not

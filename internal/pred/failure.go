@@ -42,7 +42,7 @@ func clip(text string) string {
 	return strings.ToValidUTF8(text[:most], "") + "…"
 }
 
-// failure is the error of a row. Its value there is NULL, and no one may take that for an answer.
+// failure is the error of a row.
 type failure struct {
 	row int
 	at  expr.Expr

@@ -94,5 +94,6 @@ func (n *sameNode) eval(m *machine) mask {
 		out.t[row/8] |= bit(t == yes) << (row % 8)
 		out.f[row/8] |= bit(t == no) << (row % 8)
 	}
-	return out.fail(errs)
+	out.errs = errs
+	return out
 }

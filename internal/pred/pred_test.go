@@ -156,6 +156,7 @@ func TestConditionsMeanWhatTheyMeanInSpark(t *testing.T) {
 		{instants, "c = '2024-02-29 13:00:00+01:00'", "FTN", "with its zone"},
 		{instants, "CAST(c AS DATE) = '2024-02-29'", "TTN", "the day of a timestamp"},
 		{instants, "CAST(c AS DATE) > DATE '2024-02-29'", "FFN", "the day of a timestamp"},
+		{instants, "CAST(CAST(c AS DATE) AS TIMESTAMP) = TIMESTAMP '2024-02-29 00:00:00'", "TTN", "a day made a timestamp again"},
 		{instants, "c > DATE '2024-02-29'", "FTN", "a date is its midnight"},
 		{readings, "c = timestamp_ntz'2024-03-31 02:30:00.123456'", "TFN", "no zone, no gap in spring"},
 		{readings, "c < timestamp_ntz'1582-10-15 00:00:00'", "FTN", "before the calendar's change"},
@@ -183,6 +184,22 @@ func TestEvalHonoursSlicesAndStructs(t *testing.T) {
 	require.Equal(t, "FTTF", eval(t, slice, "c.inner IS NULL"), "a field of a NULL struct is NULL")
 	require.Equal(t, "FTFF", eval(t, slice, "c IS NULL"), "a struct is tested for NULL")
 	require.Empty(t, eval(t, batch.NewSlice(3, 3), "c.inner = 1"))
+
+	// Values below a NULL are none.
+	ints, _, err := array.FromJSON(memory.DefaultAllocator, arrow.PrimitiveTypes.Int32, strings.NewReader(`[1, 1, null]`))
+	require.NoError(t, err)
+	valid := memory.NewBufferBytes([]byte{0b101})
+	hidden, err := array.NewStructArrayWithNulls([]arrow.Array{ints}, []string{"Inner"}, valid, 1, 0)
+	require.NoError(t, err)
+	below := array.NewRecordBatch(arrow.NewSchema([]arrow.Field{{Name: "c", Type: hidden.DataType(), Nullable: true}}, nil), []arrow.Array{hidden}, 3)
+	for _, text := range []string{"c.inner = 1", "(c).inner = 1", "coalesce(c, c).inner = 1", "c.inner + 0 = 1", "coalesce(c.inner, 1) = c.inner"} {
+		require.Equal(t, "TNN", eval(t, below, text), text)
+	}
+	require.Equal(t, "NN", eval(t, below.NewSlice(1, 3), "coalesce(c, c).inner + c.inner = 2"))
+	lists := array.NewListData(array.NewData(arrow.ListOf(hidden.DataType()), 3, []*memory.Buffer{nil, memory.NewBufferBytes(arrow.Int32Traits.CastToBytes([]int32{0, 1, 2, 3}))},
+		[]arrow.ArrayData{hidden.Data()}, 0, 0))
+	within := array.NewRecordBatch(arrow.NewSchema([]arrow.Field{{Name: "c", Type: lists.DataType(), Nullable: true}}, nil), []arrow.Array{lists}, 3)
+	require.Equal(t, "TNN", eval(t, within, "c[0].inner = 1"))
 
 	// Rows beyond a byte and beyond a block of two columns.
 	var json []string

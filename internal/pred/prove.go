@@ -72,11 +72,7 @@ func (n *junction) prove(f *Facts) truth {
 			return possible
 		}
 		next := x.prove(f)
-		failed := possible & lost
-		if possible&^decided != 0 {
-			failed |= next & lost
-		}
-		possible = t.of(possible, next) | failed
+		possible = t.of(possible, next) | (possible|next)&lost
 	}
 	return possible
 }

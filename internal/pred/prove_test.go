@@ -179,6 +179,7 @@ func TestProveOfComputedOperands(t *testing.T) {
 		{"year(ts) = 1970", inside, "years rise"},
 		{"year(CAST(ts AS DATE)) > 1970", outside, "functions of functions"},
 		{"date_trunc('DAY', ts) = TIMESTAMP '1970-01-01 00:00:00'", inside, "days rise"},
+		{"i64 + CAST(NULL AS BIGINT) IS NOT NULL", across, "which is NULL at a bound"},
 		{"month(ts) = 1", across, "months do not"},
 		{"round(dec) = 1", inside, "roundings rise"},
 		{"coalesce(i64, i64) + 1 > 5", across, "what is chosen is not followed"},

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"math"
 	"math/big"
+	"slices"
 	"strings"
 	"time"
 
@@ -268,23 +269,57 @@ func callCell(batch arrow.RecordBatch, row int, e *expr.Call) any {
 	panic(e.Name)
 }
 
-// isNullConstant tells whether an operand has no columns and is NULL, or compares something with such
-// a one: then nothing that is compared with it is looked at.
+// isNullConstant tells whether an operand is NULL whatever the row: then nothing that is compared with
+// it is looked at.
 func isNullConstant(batch arrow.RecordBatch, e expr.Expr) (is bool) {
-	switch e := e.(type) {
-	case *expr.Not:
-		return isNullConstant(batch, e.X)
-	case *expr.Binary:
-		if e.Op < expr.NullSafeEq && (isNullConstant(batch, e.L) || isNullConstant(batch, e.R)) {
-			return true
-		}
-	}
 	defer func() {
 		if _, failed := recover().(rowFailure); failed {
 			is = false
 		}
 	}()
-	return len(expr.Columns(e)) == 0 && cell(batch, 0, e) == nil
+	return isFree(batch, e) && cell(batch, 0, e) == nil
+}
+
+// isFree tells whether the value of an operand, or its failure, is the same whatever the row.
+func isFree(batch arrow.RecordBatch, e expr.Expr) bool {
+	free := func(list ...expr.Expr) bool {
+		return !slices.ContainsFunc(list, func(x expr.Expr) bool { return x != nil && !isFree(batch, x) })
+	}
+	compared := func(l, r expr.Expr) bool { return isNullConstant(batch, l) || isNullConstant(batch, r) || free(l, r) }
+	switch e := e.(type) {
+	case *expr.Column:
+		return false
+	case *expr.Not:
+		return free(e.X)
+	case *expr.IsNull:
+		return free(e.X)
+	case *expr.Cast:
+		return free(e.X)
+	case *expr.Binary:
+		if e.Op < expr.NullSafeEq {
+			return compared(e.L, e.R)
+		}
+		return free(e.L, e.R)
+	case *expr.In:
+		return isNullConstant(batch, e.X) || free(e.X) && free(e.List...)
+	case *expr.Between:
+		return compared(e.X, e.Lo) && compared(e.X, e.Hi)
+	case *expr.Like:
+		return free(e.X, e.Pattern)
+	case *expr.Call:
+		if e.Name == "nullif" {
+			return compared(e.Args[0], e.Args[1]) && free(e.Args[0])
+		}
+		return free(e.Args...)
+	case *expr.Case:
+		for _, w := range e.Whens {
+			if !free(w.Then) || e.Operand == nil && !free(w.If) || e.Operand != nil && !compared(e.Operand, w.If) {
+				return false
+			}
+		}
+		return free(e.Else)
+	}
+	return true
 }
 
 func caseCell(batch arrow.RecordBatch, row int, e *expr.Case) any {

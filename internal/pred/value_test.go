@@ -179,6 +179,22 @@ func evalJSON(t *testing.T, v *pred.Value, batch arrow.RecordBatch) (string, err
 	return strings.ReplaceAll(string(json), "\n", ""), err
 }
 
+// In arithmetic with decimals a number of the text has the digits that it shows, a computed one those of
+// its type, as in Spark.
+func TestTypesOfDecimals(t *testing.T) {
+	schema := arrow.NewSchema([]arrow.Field{{Name: "dec", Type: decSmall}}, nil)
+	for text, want := range map[string]arrow.DataType{
+		"dec * 10":      &arrow.Decimal128Type{Precision: 13, Scale: 2},
+		"dec * (5 + 5)": &arrow.Decimal128Type{Precision: 21, Scale: 2},
+	} {
+		e, err := expr.Parse(text)
+		require.NoError(t, err)
+		v, err := pred.BindValue(e, schema)
+		require.NoError(t, err)
+		require.True(t, arrow.TypeEqual(want, v.Type()), "%s is %s", text, v.Type())
+	}
+}
+
 func TestValuesKnowTheirColumns(t *testing.T) {
 	schema := arrow.NewSchema([]arrow.Field{{Name: "a", Type: arrow.PrimitiveTypes.Int64}, {Name: "B", Type: arrow.PrimitiveTypes.Int64}, {Name: "c", Type: nested}}, nil)
 	e, err := expr.Parse("CASE WHEN (c).x > 0 THEN b + 1 END")

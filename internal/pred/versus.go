@@ -51,13 +51,13 @@ func (n *versus) eval(m *machine) mask {
 			out.f[row/8] |= bit(t == no) << (row % 8)
 		}
 	}
-	errs := ll.errs
 	if n.one == null { // NULL on the left decides
 		lr.errs = lr.errs.within(ll.valid)
 	}
 	m.unload(ll)
 	m.unload(lr)
-	return out.fail(errs.and(lr.errs))
+	out.errs = ll.errs.and(lr.errs)
+	return out
 }
 
 func has(valid []byte, row int) bool {
