@@ -9,7 +9,7 @@ import (
 // Where Spark's answer is not given: ours is, or begins as, the text.
 func TestWhereSparkIsNotFollowed(t *testing.T) {
 	for _, c := range []struct{ why, expression, spark, ours string }{
-		{"a number is no text", "lower(1)", `"1"`, "lower takes a STRING; the first argument is INT"},
+		{"a number is no text", "lower(1)", `"1"`, "lower takes a STRING; the first argument is INT: CAST it"},
 		{"", "concat(1, 'a')", `"1a"`, "concat takes any number of arguments, each a STRING or BINARY; the first argument is INT"},
 		{"", "concat_ws(',', 1, 2)", `"1,2"`, "concat_ws takes a STRING and any number of arguments, each a STRING or an array of STRING; the second argument is INT"},
 		{"", "1 LIKE '1'", "true", "like takes a STRING, a STRING and perhaps a STRING; the first argument is INT"},

@@ -147,10 +147,18 @@ func (s signature) bind(name string, list []Param) ([]arrow.DataType, error) {
 		if isUntyped(p.Type) {
 			types[i] = w.null
 		} else if types[i] = w.takes(p); types[i] == nil {
-			return nil, fmt.Errorf("%s takes %s; the %s argument is %s", name, s, ordinal(i), expr.TypeName(p.Type))
+			return nil, fmt.Errorf("%s takes %s; the %s argument is %s%s", name, s, ordinal(i), expr.TypeName(p.Type), wayOut(p.Type))
 		}
 	}
 	return types, nil
+}
+
+// wayOut is what to do with a value of a type that is not taken.
+func wayOut(t arrow.DataType) string {
+	if isNumber(t) || isTemporal(t) || t.ID() == arrow.STRING || t.ID() == arrow.BINARY || t.ID() == arrow.BOOL {
+		return ": CAST it"
+	}
+	return ""
 }
 
 func given(n int) string {
