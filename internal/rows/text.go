@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/decimal128"
 )
 
 // Limits of a rendered value, so that a message stays readable whatever the data.
@@ -49,7 +50,7 @@ func appendText(b []byte, c *column, i, depth int) []byte {
 	case classTimestampNTZ:
 		return time.UnixMicro(c.words[i]).UTC().AppendFormat(b, "2006-01-02T15:04:05.999999")
 	case classDecimal:
-		return append(b, c.dec[i].ToString(c.scale)...)
+		return appendDecimal(b, c.dec[i], c.scale)
 	case classString:
 		return appendString(b, c.bytes(i))
 	case classBinary:
@@ -57,6 +58,14 @@ func appendText(b []byte, c *column, i, depth int) []byte {
 	default:
 		return appendNested(b, c, i, depth)
 	}
+}
+
+// appendDecimal writes a decimal with its scale, in the exponent if Arrow has no text for that many digits.
+func appendDecimal(b []byte, d decimal128.Num, scale int32) []byte {
+	if scale >= -decimal128.MaxScale && scale <= decimal128.MaxScale {
+		return append(b, d.ToString(scale)...)
+	}
+	return strconv.AppendInt(append(append(b, d.ToString(0)...), 'E'), -int64(scale), 10)
 }
 
 func appendFloat(b []byte, c *column, i int) []byte {

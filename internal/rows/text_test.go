@@ -1,10 +1,13 @@
 package rows_test
 
 import (
+	"math"
 	"strings"
 	"testing"
 
 	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/decimal128"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 	"github.com/idemtable/idem/internal/rows"
 	"github.com/stretchr/testify/require"
@@ -57,4 +60,16 @@ func TestText(t *testing.T) {
 		})
 	}
 	require.Equal(t, "(no row 1)", rows.Text(emptyArray(arrow.Null), 1))
+}
+
+// TestTextOfDecimalsOfAnyScale: no table has such scales, but rows that are refused may.
+func TestTextOfDecimalsOfAnyScale(t *testing.T) {
+	for scale, want := range map[int32]string{
+		-2: "-1230000", -38: "-12300" + strings.Repeat("0", 38), 38: "-0." + strings.Repeat("0", 33) + "12300",
+		39: "-12300E-39", -39: "-12300E39", math.MaxInt32: "-12300E-2147483647", math.MinInt32: "-12300E2147483648",
+	} {
+		b := array.NewDecimal128Builder(memory.DefaultAllocator, &arrow.Decimal128Type{Precision: 10, Scale: scale})
+		b.Append(decimal128.FromI64(-12300))
+		require.Equal(t, want, rows.Text(b.NewArray(), 0), "scale %d", scale)
+	}
 }
