@@ -378,7 +378,8 @@ func TestErrorsOfRowsShowTheirOperands(t *testing.T) {
 
 // No value makes a kernel panic: also the least integers, and decimals beyond 38 digits, which damaged files hold.
 func TestValuesAtTheEdges(t *testing.T) {
-	beyond := []decimal128.Num{decimal128.New(math.MinInt64, 0), decimal128.New(math.MaxInt64, math.MaxUint64), {}, decimal128.FromI64(-1)}
+	ten38 := decimal128.FromBigInt(pow10(38))
+	beyond := []decimal128.Num{decimal128.New(math.MinInt64, 0), decimal128.New(math.MaxInt64, math.MaxUint64), {}, decimal128.FromI64(-1), ten38}
 	mem := memory.NewCheckedAllocator(memory.NewGoAllocator())
 	defer mem.AssertSize(t, 0)
 	for _, scale := range []int32{0, 19, 38} {
@@ -404,6 +405,10 @@ func TestValuesAtTheEdges(t *testing.T) {
 		for _, to := range everyType {
 			if f, err := function.Cast(v.DataType(), to); err == nil {
 				out, _ := evaluated(t, f, v.Len(), mem, arg)
+				if text, ok := out.(*array.String); ok && scale == 19 {
+					require.Equal(t, "-17014118346046923173.1687303715884105728", text.Value(0))
+					require.Equal(t, "10000000000000000000.0000000000000000000", text.Value(4))
+				}
 				out.Release()
 			}
 		}
