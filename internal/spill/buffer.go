@@ -12,14 +12,15 @@ import (
 	"github.com/idemtable/idem/internal/rows"
 )
 
-// Batches that are spilled together are joined until they have this size, so that a buffer of many small batches makes few frames.
+// Batches that are spilled together are joined until they have this size, so that a buffer of many small batches makes few
+// frames. A small budget makes smaller ones.
 const (
-	frameRows  = 16 << 10
-	frameBytes = 1 << 20
+	frameRows      = 16 << 10
+	mostFrameBytes = 1 << 20
 )
 
 // frameBytes is the size of a frame: one is held while it is read, beside what the area holds.
-func (a *Area) frameBytes() int64 { return min(frameBytes, max(a.budget/8, 4<<10)) }
+func (a *Area) frameBytes() int64 { return min(mostFrameBytes, max(a.budget/8, 4<<10)) }
 
 // Buffer is a sequence of batches of one schema, in order, that can be read any number of times. Its fields are guarded by the area's lock.
 type Buffer struct {
