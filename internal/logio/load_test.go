@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/idemtable/idem/delta"
+	"github.com/idemtable/idem/delta/store"
 	"github.com/idemtable/idem/delta/store/storetest"
 	"github.com/idemtable/idem/internal/logio"
 )
@@ -233,6 +234,18 @@ func TestLoadFaults(t *testing.T) {
 	_, err := l.Load(t.Context())
 	require.ErrorIs(t, err, storetest.ErrInjected)
 	require.NotErrorIs(t, err, delta.ErrNotTable, "a list that fails is not an empty list")
+}
+
+// A commit that is larger than what is read is no reason to come again, and no damage.
+func TestACommitThatIsTooLarge(t *testing.T) {
+	tb := newHistory(t)
+	l, faulty := tb.log(logio.Options{}, storetest.Rule{Op: storetest.OpGet, Key: "*3.json", Fault: storetest.Fault{Kind: storetest.FailBefore, Err: store.ErrTooLarge}})
+	_, err := l.Load(t.Context())
+	require.ErrorIs(t, err, delta.ErrUnsupported)
+	require.ErrorIs(t, err, store.ErrTooLarge)
+	require.NotErrorIs(t, err, delta.ErrCorrupt)
+	require.ErrorContains(t, err, "read commit 3")
+	require.Equal(t, 1, faulty.Hits()[storetest.FailBefore], "asking again gives the same answer")
 }
 
 // Whatever lies beside the commits, a load is the fold of all commits.

@@ -174,6 +174,10 @@ func (l *Log) readCompaction(ctx context.Context, key string) ([]delta.Action, e
 func (l *Log) ReadCommit(ctx context.Context, version int64) ([]delta.Action, []byte, error) {
 	key := delta.CommitKey(version)
 	data, err := l.st.Get(ctx, key, maxCommit)
+	if errors.Is(err, store.ErrTooLarge) {
+		return nil, nil, fmt.Errorf("read commit %d: %w; make a checkpoint of it or of a later version with the engine that wrote it: %w",
+			version, err, delta.ErrUnsupported)
+	}
 	if err != nil {
 		return nil, nil, fmt.Errorf("read commit %d: %w", version, err)
 	}

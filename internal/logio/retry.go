@@ -41,8 +41,8 @@ type retrying struct {
 
 // decided says whether trying again cannot give another answer.
 func decided(ctx context.Context, err error) bool {
-	return err == nil || ctx.Err() != nil || errors.Is(err, store.ErrNotExist) || errors.Is(err, store.ErrUnfit) ||
-		errors.Is(err, context.Canceled)
+	return err == nil || ctx.Err() != nil || errors.Is(err, store.ErrNotExist) || errors.Is(err, store.ErrTooLarge) ||
+		errors.Is(err, store.ErrUnfit) || errors.Is(err, context.Canceled)
 }
 
 func (r *retrying) again(ctx context.Context, read func() error) error {
