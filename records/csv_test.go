@@ -113,6 +113,7 @@ func TestCSVErrors(t *testing.T) {
 		{"too great a decimal", one("d", "1000"), records.CSVOptions{}, `"1000" has more than 3 digits before the point`},
 		{"a decimal comma", "id;d\n1;1,5\n", records.CSVOptions{Comma: ';'}, `"1,5" is not a decimal number, as 12.50`},
 		{"a decimal with a hidden exponent", one("d", "1e99999999999999999999"), records.CSVOptions{}, `has more than 3 digits before the point`},
+		{"an exponent that is 2 in 64 bits", one("d", "1e18446744073709551618"), records.CSVOptions{}, `has more than 3 digits before the point`},
 		{"no number", one("d", "NaN"), records.CSVOptions{}, `"NaN" is not a decimal number`},
 		{"a float too great", one("f", "1e39"), records.CSVOptions{}, `"1e39" is outside the range of a float of 32 bits`},
 		{"a hexadecimal float", one("f", "0x1p-2"), records.CSVOptions{}, `"0x1p-2" is not a number`},

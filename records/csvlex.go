@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"slices"
 )
 
 // csvLexer cuts CSV text (RFC 4180) into records of fields, in place. It knows what encoding/csv
@@ -316,7 +315,7 @@ func (l *csvLexer) texts() []string {
 	for i := range l.fields {
 		out = append(out, string(l.field(i)))
 	}
-	return slices.Clip(out)
+	return out
 }
 
 // size is the bytes of the record, without its line break.

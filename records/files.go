@@ -96,8 +96,7 @@ func (l *fileList) open(name string) (fs.File, error) {
 	return os.Open(name)
 }
 
-// text is the stream of a text file, or of several one after the other: unpacked, and without byte
-// order mark.
+// textFile is the text of a file or of a stream: unpacked, and without byte order mark.
 type textFile struct {
 	name string // "" for a reader without a name
 	r    io.Reader

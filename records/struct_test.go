@@ -191,6 +191,8 @@ func TestStructTypeErrors(t *testing.T) {
 		id int `idem:"id"`
 	}
 	_ = hidden{id: 1}
+	type selfList []selfList
+	type selfMap map[string]selfMap
 	type Embedded struct{ ID int }
 	for want, make := range map[string]func() (*arrow.Schema, error){
 		"rows are structs with a field for each column, and int is none":                           records.SchemaOf[int],
@@ -209,12 +211,14 @@ func TestStructTypeErrors(t *testing.T) {
 		"field .P: **int can be NULL in two ways, which columns do not tell apart; use *int":       records.SchemaOf[struct{ P **int }],
 		"field .P: *[]int can be NULL in two ways":                                                 records.SchemaOf[struct{ P *[]int }],
 		"field node.Children[]: records_test.node contains itself":                                 records.SchemaOf[node],
-		"two fields are the column \"a\" (also spelled \"A\"; case is ignored)":                    records.SchemaOf[twice],
-		"field hidden.id: it is tagged and not exported, so it cannot be read; export it":          records.SchemaOf[hidden],
-		"field .Embedded: a pointer to a struct is embedded; embed the struct itself":              records.SchemaOf[struct{ *Embedded }],
-		"field .R: the precision and scale of a *big.Rat are not said; tag it":                     records.SchemaOf[struct{ R *big.Rat }],
-		"field .R: a big.Rat cannot be copied; use *big.Rat":                                       records.SchemaOf[struct{ R big.Rat }],
-		"field .N: the precision and scale of a decimal128.Num are not said":                       records.SchemaOf[struct{ N decimal128.Num }],
+		"field .L[][][][]": records.SchemaOf[struct{ L selfList }],
+		"[value][…: its types contain themselves, or nest deeper than 64; tag it":         records.SchemaOf[struct{ M selfMap }],
+		"two fields are the column \"a\" (also spelled \"A\"; case is ignored)":           records.SchemaOf[twice],
+		"field hidden.id: it is tagged and not exported, so it cannot be read; export it": records.SchemaOf[hidden],
+		"field .Embedded: a pointer to a struct is embedded; embed the struct itself":     records.SchemaOf[struct{ *Embedded }],
+		"field .R: the precision and scale of a *big.Rat are not said; tag it":            records.SchemaOf[struct{ R *big.Rat }],
+		"field .R: a big.Rat cannot be copied; use *big.Rat":                              records.SchemaOf[struct{ R big.Rat }],
+		"field .N: the precision and scale of a decimal128.Num are not said":              records.SchemaOf[struct{ N decimal128.Num }],
 		"field .N: the option date is for time.Time, and not for int": records.SchemaOf[struct {
 			N int `idem:",date"`
 		}],

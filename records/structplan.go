@@ -114,8 +114,12 @@ func planStructOf[T any]() ([]fieldPlan, error) {
 
 // compiler makes the plan of a type.
 type compiler struct {
-	open []reflect.Type // structs around the one at hand
+	open  []reflect.Type // structs around the one at hand
+	depth int            // of types in types
 }
+
+// maxTypeDepth bounds how deep types nest; some contain themselves without a struct between.
+const maxTypeDepth = 64
 
 // structure plans the fields of a struct, those of embedded structs among them.
 func (c *compiler) structure(t reflect.Type, path string) ([]fieldPlan, error) {
@@ -193,6 +197,10 @@ func isMarked(t reflect.Type) bool {
 
 // value plans a type.
 func (c *compiler) value(t reflect.Type, tag fieldTag, path string) (*valuePlan, error) {
+	if c.depth++; c.depth > maxTypeDepth {
+		return nil, fmt.Errorf("field %.80s…: its types contain themselves, or nest deeper than %d; tag it `idem:\"-\"`", path, maxTypeDepth)
+	}
+	defer func() { c.depth-- }()
 	p, err := c.special(t, tag, path)
 	if err != nil || p != nil {
 		return p, err
