@@ -162,6 +162,13 @@ func TestTxnID(t *testing.T) {
 	}
 }
 
+// TestInfoOf: it need not come first, and need not be there.
+func TestInfoOf(t *testing.T) {
+	info := &delta.CommitInfo{Operation: "WRITE"}
+	require.Same(t, info, delta.InfoOf([]delta.Action{{Txn: &delta.Txn{AppID: "a"}}, {CommitInfo: info}}))
+	require.Nil(t, delta.InfoOf([]delta.Action{{Txn: &delta.Txn{AppID: "a"}}}))
+}
+
 func TestEncodeOrdersAndRefuses(t *testing.T) {
 	add := delta.Action{Add: &delta.Add{Path: "a"}}
 	info := delta.Action{CommitInfo: &delta.CommitInfo{Operation: "WRITE"}}
