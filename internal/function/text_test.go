@@ -213,3 +213,10 @@ func TestHashesAreDeterministicOverBytes(t *testing.T) {
 	require.Equal(t, []string{"NULL"}, texts(b.apply("sha2", b.strs(""), b.ints(1))), "a length that SHA-2 lacks")
 	require.Equal(t, []string{"!"}, texts(b.apply("sha2", b.strs(""), b.ints(1<<40))), "which does not fit into INT")
 }
+
+func TestCharactersToTranslateDifferByRow(t *testing.T) {
+	b := newBench(t)
+	defer b.close()
+	require.Equal(t, []string{"xb", "ax", "b"}, texts(b.apply("translate", b.strs("ab", "ab", "ab"), b.strs("a", "b", "a"), b.strs("x", "x", ""))))
+	require.Equal(t, []string{"xb", "bx"}, texts(b.apply("translate", b.strs("ab", "ba"), "a", "x")))
+}
