@@ -127,7 +127,7 @@ func TestALiteralOfAnotherTypeStillPrunes(t *testing.T) {
 	st := storetest.NewFaulty(mem)
 	table, _, err := idem.CreateStore(t.Context(), st, idem.Definition{Schema: schema, PartitionBy: []string{"p"}}, idem.Options{Parallelism: 1})
 	require.NoError(t, err)
-	for _, where := range []string{"p = 3L", "p = 3.0", "p = 3e0", "p IN (3L, 77)", "P = 3", "p = CAST('3' AS INT)"} {
+	for _, where := range []string{"p = 3L", "p = 3.0", "p = 3e0", "p IN (3L, 77)", "P = 3", "p = CAST('3' AS INT)", "p + 1 = 4", "abs(p - 5) = 2", "CAST(p AS STRING) LIKE '3%'"} {
 		_, err := table.ReplaceAll(t.Context(), jsonRows(t, schema, `[{"p": 1, "n": 1}, {"p": 2, "n": 2}, {"p": 3, "n": 3}, {"n": 4}]`), idem.ReplaceAll{})
 		require.NoError(t, err)
 		st.Reset()

@@ -2,6 +2,7 @@ package scan
 
 import (
 	"context"
+	"fmt"
 	"slices"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -89,6 +90,7 @@ func (q *query) file(ctx context.Context, f *delta.Add) Batches {
 		return readFile(ctx, q.table, f, q.out)
 	}
 	return func(yield func(arrow.RecordBatch, error) bool) {
+		first := int64(0)
 		for batch, err := range readFile(ctx, q.table, f, q.read) {
 			if err != nil {
 				yield(nil, err)
@@ -96,9 +98,10 @@ func (q *query) file(ctx context.Context, f *delta.Add) Batches {
 			}
 			kept, err := q.filter(ctx, batch)
 			if err != nil {
-				yield(nil, err)
+				yield(nil, fmt.Errorf("file %s: %w", f.Path, pred.After(first, err)))
 				return
 			}
+			first += batch.NumRows()
 			more := kept.NumRows() == 0 || yield(kept, nil)
 			kept.Release()
 			if !more {

@@ -31,7 +31,7 @@ func (g *guard) look(mem memory.Allocator, batch arrow.RecordBatch, first int64)
 	}
 	mask, err := g.where.Eval(mem, batch)
 	if err != nil {
-		return err
+		return pred.After(first, err)
 	}
 	defer mask.Release()
 	g.seen += batch.NumRows()

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"context"
+	"fmt"
 	"slices"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -116,7 +117,7 @@ func (p *Replace) countAcross(ctx context.Context, snap *delta.Snapshot, s *file
 		}
 		mask, err := where.Eval(p.Env.Allocator, batch)
 		if err != nil {
-			return err
+			return fmt.Errorf("file %s: %w", s.add.Path, pred.After(s.rows, err))
 		}
 		s.rows += batch.NumRows()
 		s.deleted += countTrue(mask)

@@ -154,7 +154,7 @@ func (v *Validator) Check(mem memory.Allocator, batch arrow.RecordBatch, firstRo
 func (r *rule) check(mem memory.Allocator, batch arrow.RecordBatch, firstRow int64) error {
 	mask, err := r.where.Eval(mem, batch)
 	if err != nil {
-		return fmt.Errorf("%s %q: %w", r.kind, r.name, err)
+		return fmt.Errorf("%s %q: %w", r.kind, r.name, pred.After(firstRow, err))
 	}
 	defer mask.Release()
 	bad := int64(mask.Len()) - countTrue(mask)

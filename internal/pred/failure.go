@@ -12,14 +12,27 @@ import (
 // RowError says that an expression has no value in a row: a division by zero, an overflow, a text
 // that is no number. It wraps delta.ErrInput.
 type RowError struct {
-	Row  int    // in the batch, from 0; a caller adds the rows that came before
-	Expr string // the part of the expression that failed
-	Pos  int    // its byte offset in the text; -1 if it was not parsed
-	Err  error  // what is wrong with which values
+	Row    int    // in the batch, from 0
+	Before int64  // rows that came before the batch, see After
+	Expr   string // the part of the expression that failed
+	Pos    int    // its byte offset in the text; -1 if it was not parsed
+	Err    error  // what is wrong with which values
 }
 
+// Error counts rows from 1, as all messages about rows do.
 func (e *RowError) Error() string {
-	return fmt.Sprintf("at %s: row %d: %v", place(e.Expr, e.Pos), e.Row, e.Err)
+	return fmt.Sprintf("at %s: row %d: %v", place(e.Expr, e.Pos), e.Before+int64(e.Row)+1, e.Err)
+}
+
+// After gives a *RowError the number of rows that came before its batch. Other errors stay as they
+// are.
+func After(rows int64, err error) error {
+	if e, ok := err.(*RowError); ok {
+		located := *e
+		located.Before = rows
+		return &located
+	}
+	return err
 }
 
 // Unwrap gives the cause, and delta.ErrInput.

@@ -126,7 +126,7 @@ func TestValuesAreStoredInColumns(t *testing.T) {
 		{"i", arrow.PrimitiveTypes.Float64, `[1,null]`, "a wider type"},
 		{"i", decSmall, `["1",null]`, "a wider type"},
 		{"l", arrow.PrimitiveTypes.Int16, `[300,null]`, "a number that fits into a narrower type"},
-		{"l", arrow.PrimitiveTypes.Int8, "at l, byte 0: row 0: 300 does not fit into TINYINT", "a number that does not"},
+		{"l", arrow.PrimitiveTypes.Int8, "at l, byte 0: row 1: 300 does not fit into TINYINT", "a number that does not"},
 		{"f", arrow.PrimitiveTypes.Int32, `[1,null]`, "digits after the point are cut off, as in Spark"},
 		{"dec", &arrow.Decimal128Type{Precision: 2, Scale: 1}, `["1.8",null]`, "or rounded"},
 		{"dec * 100", &arrow.Decimal128Type{Precision: 2, Scale: 1}, "does not fit into DECIMAL(2, 1)", "but not those before it"},
