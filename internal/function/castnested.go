@@ -126,7 +126,8 @@ func withoutNulls(a arrow.Array) arrow.Array {
 	return array.MakeFromData(data)
 }
 
-// rebased is the offsets of lists, from 0, and which values they are about. Lists that are NULL have none.
+// rebased is the offsets of lists, from 0, and which values they are about, those of lists that are NULL among
+// them.
 func rebased(c *Call, list array.ListLike) (offsets *memory.Buffer, first, last int64) {
 	offsets = newBuffer(c, (c.Rows+1)*4)
 	ends := arrow.GetData[int32](offsets.Bytes())
