@@ -14,7 +14,8 @@ import (
 	"github.com/idemtable/idem/internal/logio"
 )
 
-// four versions: a, then b, then c for a, then d.
+// newHistory is a table of five versions: made, then with the file a, with bb, with ccc in place of
+// a, with dddd.
 func newHistory(t require.TestingT) *table {
 	tb := newTable(t)
 	tb.commit(add("a"))
