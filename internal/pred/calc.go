@@ -108,6 +108,8 @@ type callCalc struct {
 	// nullStops says that behind an argument that is NULL no other is evaluated, so that its errors
 	// do not matter: so it is with operators.
 	nullStops bool
+
+	rightFirst bool // the last argument is evaluated first
 }
 
 func (c *callCalc) operands(visit func(*operand)) {
@@ -134,7 +136,8 @@ func (c *callCalc) eval(m *machine) (function.Arg, failures) {
 	return function.Arg{Array: result, Constant: constant}, errs.and(own.sorted())
 }
 
-// arguments evaluates the arguments of a function from left to right. They are constant if all are.
+// arguments evaluates the arguments of a function, as if from left to right or from the right. They
+// are constant if all are.
 func (m *machine) arguments(c *callCalc) (args []function.Arg, errs failures, constant bool) {
 	each := make([]failures, len(c.args))
 	constant = true
@@ -143,12 +146,18 @@ func (m *machine) arguments(c *callCalc) (args []function.Arg, errs failures, co
 		args, each[i] = append(args, arg), e
 		constant = constant && arg.Constant
 	}
-	for i, e := range each {
+	for n := range each {
+		i, earlier := n, args[:n]
+		if c.rightFirst {
+			i = len(each) - 1 - n
+			earlier = args[i+1:]
+		}
+		e := each[i]
 		if args[i].Constant && !constant {
 			e = e.spread(m.rows)
 		}
 		if c.nullStops {
-			e = e.behindValues(args[:i])
+			e = e.behindValues(earlier)
 		}
 		errs = errs.and(e)
 	}

@@ -68,7 +68,7 @@ func (b *binder) apply(e expr.Expr, name string, args []term) (term, error) {
 	case err != nil:
 		return term{}, refuse(e, "%v", err)
 	}
-	c := &callCalc{at: e, name: name, fn: fn, nullStops: nullStops(e, name)}
+	c := &callCalc{at: e, name: name, fn: fn, nullStops: nullStops(e, name), rightFirst: slices.Contains(divisions, strings.ToLower(name))}
 	for i, a := range args {
 		arg, err := a.as(fn.Params[i])
 		if err != nil {
@@ -101,8 +101,11 @@ func nullStops(e expr.Expr, name string) bool {
 	case *expr.Binary, *expr.Like, *expr.Element:
 		return true
 	}
-	return name == "concat"
+	return name == "concat" || slices.Contains(divisions, strings.ToLower(name))
 }
+
+// divisions are the functions of which Spark evaluates the divisor first.
+var divisions = []string{"/", "%", "div", "mod", "pmod"}
 
 // similar names the functions whose names are nearest, as the end of a message.
 func similar(names []string, name string) string {
