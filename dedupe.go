@@ -14,7 +14,7 @@ import (
 type Dedupe struct {
 	_ struct{}
 
-	// On are the key columns.
+	// On are the key columns. A field of a struct is "a.b"; in a NULL struct it is NULL.
 	On []string
 
 	// Newer orders the rows of a key, most significant first: the greatest is kept. Without it all

@@ -143,6 +143,51 @@ func ExampleTable_Merge() {
 	// unchanged, version 2, 4 read, 1 older in the source, 1 skipped as older, 2 ties
 }
 
+// A feed of changes says with each row what happened, and clauses say what becomes of it: the columns
+// of the feed are source.x, those of the table target.x.
+func ExampleTable_Merge_clauses() {
+	ctx := context.Background()
+	t := newOrders(ctx)
+	_, err := t.ReplaceAll(ctx, orderRows(mondayOrders), idem.ReplaceAll{})
+	check(err)
+	feed := arrow.NewSchema(append(orderSchema.Fields(), arrow.Field{Name: "op", Type: arrow.BinaryTypes.String}), nil)
+	changes := `[
+		{"op": "cancel", "day": "2013-01-07", "order_id": 1, "status": null, "amount": null, "updated_at": "2013-01-07T15:00:00Z"},
+		{"op": "erase", "day": "2013-01-07", "order_id": 2, "status": null, "amount": null, "updated_at": "2013-01-07T15:00:00Z"},
+		{"op": "upsert", "day": "2013-01-08", "order_id": 4, "status": "open", "amount": "12.00", "updated_at": "2013-01-08T09:00:00Z"}]`
+	for range 2 {
+		batch, _, err := array.RecordFromJSON(memory.DefaultAllocator, feed, strings.NewReader(changes))
+		check(err)
+		rows, err := array.NewRecordReader(feed, []arrow.RecordBatch{batch})
+		check(err)
+		res, err := t.Merge(ctx, rows, idem.Merge{
+			On: []string{"order_id"}, Newer: []string{"updated_at"},
+			Matched: []idem.Clause{
+				{When: "source.op = 'erase'", Do: idem.DoDelete},
+				{When: "source.op = 'cancel'", Columns: []string{"updated_at"}, Set: map[string]string{"status": "'cancelled'"}},
+				{Columns: []string{"day", "status", "amount", "updated_at"}},
+			},
+			NotMatched: []idem.Clause{
+				{When: "op = 'upsert'", Columns: []string{"day", "order_id", "status", "amount", "updated_at"}},
+			},
+		})
+		check(err)
+		fmt.Println(res)
+	}
+	for batch, err := range t.Scan(ctx, idem.Scan{Columns: []string{"order_id", "status"}}) {
+		check(err)
+		for i := range int(batch.NumRows()) {
+			fmt.Println(batch.Column(0).ValueStr(i), batch.Column(1).ValueStr(i))
+		}
+	}
+	// Output:
+	// committed, version 2, 3 read, 1 inserted, 1 updated, 1 deleted, 2 files added, 1 files removed, 1 files rewritten
+	// unchanged, version 2, 3 read, 2 ties
+	// 3 open
+	// 1 cancelled
+	// 4 open
+}
+
 // The table itself remembers which batches of an application it has.
 func ExampleTable_AppendWithTxn() {
 	ctx := context.Background()

@@ -23,7 +23,7 @@ type Fingerprint struct {
 	// Condition is the same as a tree, instead of Where.
 	Condition expr.Expr
 
-	// Keys are columns whose distinct values are counted.
+	// Keys are columns whose distinct values are counted. A field of a struct is "a.b".
 	Keys []string
 
 	// Sums are integer or decimal columns that are summed exactly.
@@ -114,7 +114,8 @@ func digestText(d rows.Digest) string { return "idem1:" + d.String() }
 type Duplicates struct {
 	_ struct{}
 
-	// On are the key columns. NULL equals NULL.
+	// On are the key columns. NULL equals NULL. A field of a struct is "a.b"; in a NULL struct it is
+	// NULL.
 	On []string
 
 	Where     string

@@ -44,8 +44,8 @@ const (
 // clause before it was.
 //
 // In conditions and values the columns of the source row are source.x and those of the row of the
-// table target.x; a bare name stands for the one side that has the column, and is an error if both
-// have it. Clauses of Matched see both rows, those of NotMatched the source row, those of
+// table target.x, also if a column is itself called source or target; a bare name stands for the one
+// side that has the column, and is an error if both have it. Clauses of Matched see both rows, those of NotMatched the source row, those of
 // NotMatchedBySource the row of the table. A source column that no clause copies keeps its own type,
 // and need not exist in the table.
 type Clause struct {

@@ -197,15 +197,16 @@ type modelMerge struct {
 	guarded                       bool
 	matched, unmatched, bySource  []modelClause
 	duplicates                    bool // AllowTargetDuplicates
+	nulls                         bool // MatchNulls
 	inserted, updated, deleted    int64
-	matches, older, ties          int64
+	matches, older, ties, differs int64
 	updatedBySource, goneBySource int64
 	refused                       string
 }
 
 // run gives the table after the merge, and counts.
 func (m *modelMerge) run(table, source []order) []order {
-	*m = modelMerge{guarded: m.guarded, matched: m.matched, unmatched: m.unmatched, bySource: m.bySource, duplicates: m.duplicates}
+	*m = modelMerge{guarded: m.guarded, matched: m.matched, unmatched: m.unmatched, bySource: m.bySource, duplicates: m.duplicates, nulls: m.nulls}
 	byKey := map[int64]*order{}
 	for i := range source {
 		if have := byKey[source[i].id]; have == nil || source[i].seq > have.seq {
@@ -216,7 +217,7 @@ func (m *modelMerge) run(table, source []order) []order {
 	var out []order
 	for _, t := range table {
 		s := byKey[t.id]
-		if t.id < 0 || s == nil {
+		if t.id < 0 && !m.nulls || s == nil {
 			out = m.others(out, t)
 			continue
 		}
@@ -251,6 +252,9 @@ func (m *modelMerge) meets(out []order, s *order, t order) []order {
 			return append(out, t)
 		case s.seq == t.seq:
 			m.ties++
+			if c := first(m.matched, s, &t); c != nil && (c.do == idem.DoDelete || c.do == idem.DoSet && c.set(s, t, &t) != t) {
+				m.differs++
+			}
 			return append(out, t)
 		}
 	}
@@ -307,7 +311,7 @@ func drawClauses(t *rapid.T, name string, conditions []modelCondition, one func(
 }
 
 func drawMerge(t *rapid.T) *modelMerge {
-	m := &modelMerge{guarded: rapid.Bool().Draw(t, "guarded"), duplicates: rapid.Bool().Draw(t, "AllowTargetDuplicates")}
+	m := &modelMerge{guarded: rapid.Bool().Draw(t, "guarded"), duplicates: rapid.Bool().Draw(t, "AllowTargetDuplicates"), nulls: rapid.Bool().Draw(t, "MatchNulls")}
 	both := slices.Concat(ofSource, ofTarget, ofBoth)
 	m.matched = drawClauses(t, "matched", both, func(t *rapid.T) modelClause {
 		c := modelClause{do: rapid.SampledFrom([]idem.Action{idem.DoSet, idem.DoSet, idem.DoDelete, idem.DoNothing}).Draw(t, "do")}
@@ -389,15 +393,11 @@ func modelReader(list []order) array.RecordReader {
 	return r
 }
 
-func drawRows(t *rapid.T, name string, most int, nulls bool) []order {
-	least := int64(0)
-	if nulls {
-		least = -1
-	}
+func drawRows(t *rapid.T, name string, most int, id, seq int64) []order {
 	return rapid.SliceOfN(rapid.Custom(func(t *rapid.T) order {
 		return order{
 			day: rapid.SampledFrom([]string{"d1", "d2", absent}).Draw(t, "day"),
-			id:  rapid.Int64Range(least, 7).Draw(t, "id"), seq: rapid.Int64Range(least, 4).Draw(t, "seq"),
+			id:  rapid.Int64Range(id, 7).Draw(t, "id"), seq: rapid.Int64Range(seq, 4).Draw(t, "seq"),
 			v: rapid.SampledFrom([]string{"a", "b", "c", absent}).Draw(t, "v"),
 		}
 	}), 0, most).Draw(t, name)
@@ -443,8 +443,12 @@ func TestClausesAgainstTheModel(t *testing.T) {
 		}
 		if m.guarded {
 			request.Newer = []string{"seq"}
+			request.CompareTies = rapid.Bool().Draw(rt, "CompareTies")
 		}
-		source := unique(drawRows(rt, "source", 20, false), m.guarded)
+		if m.nulls {
+			request.NullKeys = idem.MatchNulls
+		}
+		source := unique(drawRows(rt, "source", 20, map[bool]int64{true: -1}[m.nulls], 0), m.guarded)
 		mem := store.NewMem()
 		table, _, err := idem.CreateStore(t.Context(), mem, idem.Definition{Schema: orders, PartitionBy: []string{"day"}}, idem.Options{
 			Parallelism: rapid.IntRange(1, 3).Draw(rt, "Parallelism"), MemoryBytes: rapid.SampledFrom([]int64{0, 1}).Draw(rt, "MemoryBytes"), TempDir: dir,
@@ -452,7 +456,7 @@ func TestClausesAgainstTheModel(t *testing.T) {
 		require.NoError(rt, err)
 		var before []order
 		for range rapid.IntRange(0, 3).Draw(rt, "files") {
-			part := drawRows(rt, "rows", 8, true)
+			part := drawRows(rt, "rows", 8, -1, -1)
 			before = append(before, part...)
 			_, err := table.Append(t.Context(), modelReader(part), idem.Append{Reason: "test"})
 			require.NoError(rt, err)
@@ -479,6 +483,9 @@ func TestClausesAgainstTheModel(t *testing.T) {
 		require.ElementsMatch(rt, written(after), scanned(t, table))
 		require.Equal(rt, []int64{model.inserted, model.updated, model.deleted, model.matches, model.older, model.ties, model.updatedBySource, model.goneBySource},
 			[]int64{res.Inserted, res.Updated, res.Deleted, res.Matched, res.SkippedOlder, res.Ties, res.UpdatedBySource, res.DeletedBySource})
+		if request.CompareTies {
+			require.Equal(rt, model.differs, res.TiesDiffering)
+		}
 		require.Equal(rt, model.changed() || request.Txn.AppID != "", res.Outcome == idem.Committed)
 
 		res, err = table.Merge(t.Context(), modelReader(source), request)

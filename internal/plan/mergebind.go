@@ -92,7 +92,7 @@ func (s *mergeShape) restoreKeys(d *drafts) error {
 				if set.copy == "" || len(k) == 1 || !k.within(set.at) || !isFloat(k.field(s.table).Type) {
 					continue
 				}
-				own, err := d.values.qualify(c.name, expr.Field(append([]string{targetSide}, k.path(s.table)...)...), d.in)
+				own, err := d.values.qualify(c.name, expr.Field(append([]string{targetSide}, k.path(s.table)...)...), sides{target: true})
 				if err != nil {
 					return err
 				}

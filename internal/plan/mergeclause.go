@@ -169,46 +169,25 @@ func (a *application) group() {
 
 // column puts a column together from the table, from the source, and from what clauses compute.
 func (a *application) column(c int) (arrow.Array, error) {
-	f := a.table.Field(c)
-	var arrays []arrow.Array
-	base := none
+	b := &blender{array: make([]int32, len(a.which)), index: make([]int32, len(a.which))}
+	defer func() { release(b.made) }()
+	old := none
 	if a.pairs.target != nil {
-		t, err := columnNamed(a.pairs.target, f.Name)
+		t, err := columnNamed(a.pairs.target, a.table.Field(c).Name)
 		if err != nil {
 			return nil, err
 		}
-		arrays, base = append(arrays, t), 0
+		old = b.add(t)
 	}
-	made := []arrow.Array{}
-	defer func() { release(made) }()
-	array, index := make([]int32, len(a.which)), make([]int32, len(a.which))
-	for k := range a.list {
-		members := a.members[k]
+	for k, members := range a.members {
 		if len(members) == 0 {
 			continue
 		}
-		set := a.list[k].set(c)
-		switch {
-		case set == nil:
-			a.spread(members, array, index, base, a.pairs.to)
-		case set.plain != "" && set.fields == nil && (set.lacks == nil || a.pairs.target == nil):
-			s, err := columnNamed(a.pairs.source, set.plain)
-			if err != nil {
-				return nil, err
-			}
-			a.spread(members, array, index, int32(len(arrays)), a.pairs.from)
-			arrays = append(arrays, s)
-		default:
-			v, err := a.compute(&a.list[k], set, members)
-			if err != nil {
-				return nil, err
-			}
-			made = append(made, v)
-			a.spread(members, array, index, int32(len(arrays)), a.at)
-			arrays = append(arrays, v)
+		if err := a.clauseColumn(b, c, &a.list[k], members, old); err != nil {
+			return nil, err
 		}
 	}
-	out, err := blend(a.mem, f, arrays, array, index)
+	out, err := blend(a.mem, a.table.Field(c), b.arrays, b.array, b.index)
 	if err != nil || !a.partition[c] {
 		return out, err
 	}
@@ -219,14 +198,49 @@ func (a *application) column(c int) (arrow.Array, error) {
 	return out, nil
 }
 
-// spread says for some pairs of which array they are and of which row of it; array none is NULL.
-func (a *application) spread(members, array, index []int32, of int32, rows []int32) {
+// clauseColumn says where the values of a column come from for the pairs of one clause.
+func (a *application) clauseColumn(b *blender, c int, k *clause, members []int32, old int32) error {
+	set := k.set(c)
+	switch {
+	case set == nil:
+		b.spread(members, old, a.pairs.to)
+	case set.plain != "" && set.fields == nil && (set.lacks == nil || a.pairs.target == nil):
+		s, err := columnNamed(a.pairs.source, set.plain)
+		if err != nil {
+			return err
+		}
+		b.spread(members, b.add(s), a.pairs.from)
+	default:
+		v, err := a.compute(k, set, members)
+		if err != nil {
+			return err
+		}
+		b.made = append(b.made, v)
+		b.spread(members, b.add(v), a.at)
+	}
+	return nil
+}
+
+// blender gathers the arrays that a column is made of, and for each row the array and the row in it.
+type blender struct {
+	arrays       []arrow.Array
+	made         []arrow.Array // those of arrays that are its own
+	array, index []int32
+}
+
+func (b *blender) add(a arrow.Array) int32 {
+	b.arrays = append(b.arrays, a)
+	return int32(len(b.arrays) - 1)
+}
+
+// spread says for some rows of which array they are and of which row of it; array none is NULL.
+func (b *blender) spread(members []int32, of int32, rows []int32) {
 	for _, i := range members {
 		if of == none {
-			index[i] = -1
+			b.index[i] = -1
 			continue
 		}
-		array[i], index[i] = of, rows[i]
+		b.array[i], b.index[i] = of, rows[i]
 	}
 }
 

@@ -28,7 +28,6 @@ type draftSet struct {
 // drafts are the clauses of one kind, and the columns that they name.
 type drafts struct {
 	list       []draft
-	in         sides
 	conditions *namer
 	values     *namer
 }
@@ -39,9 +38,12 @@ type drafter struct {
 }
 
 func (d drafter) drafts(asks []asked, in sides) (*drafts, error) {
-	out := &drafts{in: in, conditions: newNamer(d.input, d.table), values: newNamer(d.input, d.table)}
+	out := &drafts{conditions: newNamer(d.input, d.table), values: newNamer(d.input, d.table)}
 	for _, a := range asks {
-		in.plain = a.plain
+		in := in
+		if a.plain {
+			in = sides{source: true, plain: true}
+		}
 		one := draft{asked: a}
 		var err error
 		if one.condition, err = out.conditions.qualify(a.name, a.When, in); err != nil {
@@ -74,7 +76,6 @@ func (d drafter) sets(out *drafts, a *asked, in sides) ([]draftSet, error) {
 		}
 		sets = append(sets, s)
 	}
-	in.plain = false
 	for _, as := range a.Set {
 		at, err := d.target(a.name+".Set", as.Column)
 		if err != nil {

@@ -86,7 +86,8 @@ func newMergeShape(r *MergeRequest, input *arrow.Schema, snap *delta.Snapshot) (
 	if err := s.bind(m); err != nil {
 		return nil, err
 	}
-	return s, s.probes(r)
+	s.probes(r)
+	return s, nil
 }
 
 // places finds columns of the table.
@@ -346,24 +347,8 @@ func (s *mergeShape) order(r *MergeRequest) error {
 }
 
 // probes finds the columns of the table that decide what becomes of a row.
-func (s *mergeShape) probes(r *MergeRequest) error {
-	need := map[string]bool{}
-	for _, p := range slices.Concat(s.keyPlaces, s.guardPlaces) {
-		need[s.table.Field(p[0]).Name] = true
-	}
-	lists := []*clauses{s.matched, s.bySource}
-	for i, l := range lists {
-		names := slices.Clone(l.conditions.target)
-		if i == 1 || s.unguarded || r.CompareTies {
-			names = append(names, l.values.target...)
-			for _, c := range l.targets {
-				names = append(names, s.table.Field(c).Name)
-			}
-		}
-		for _, n := range names {
-			need[n] = true
-		}
-	}
+func (s *mergeShape) probes(r *MergeRequest) {
+	need := s.deciding(r)
 	var fields []arrow.Field
 	for i, f := range s.table.Fields() {
 		s.everyColumn = append(s.everyColumn, i)
@@ -383,7 +368,28 @@ func (s *mergeShape) probes(r *MergeRequest) error {
 	var columns []int
 	s.raise, columns = newLifter(probed, places)
 	s.at = targetColumns{key: columns[:len(s.keyPlaces)], guard: columns[len(s.keyPlaces):]}
-	return nil
+}
+
+// deciding gives the columns of the table that decide: keys, guard, what conditions name and, where
+// rows are compared with what they would become, what clauses set and need for that.
+func (s *mergeShape) deciding(r *MergeRequest) map[string]bool {
+	need := map[string]bool{}
+	for _, p := range slices.Concat(s.keyPlaces, s.guardPlaces) {
+		need[s.table.Field(p[0]).Name] = true
+	}
+	for _, l := range []*clauses{s.matched, s.bySource} {
+		names := slices.Clone(l.conditions.target)
+		if l == s.bySource || s.unguarded || r.CompareTies {
+			names = append(names, l.values.target...)
+			for _, c := range l.targets {
+				names = append(names, s.table.Field(c).Name)
+			}
+		}
+		for _, n := range names {
+			need[n] = true
+		}
+	}
+	return need
 }
 
 // updates is the schema of rows that change: their number in the file, their clause, and the columns

@@ -217,6 +217,11 @@ func (c *cutter) sample(b *spill.Buffer, limit int64) (arrow.RecordBatch, error)
 		}
 		all = append(all, taken)
 	}
+	return c.sorted(all)
+}
+
+// sorted joins batches of keys in their order.
+func (c *cutter) sorted(all []arrow.RecordBatch) (arrow.RecordBatch, error) {
 	joined, err := rows.Concat(c.mem, all)
 	if err != nil {
 		return nil, err
@@ -227,7 +232,7 @@ func (c *cutter) sample(b *spill.Buffer, limit int64) (arrow.RecordBatch, error)
 		return nil, err
 	}
 	index := counting(int(joined.NumRows()))
-	sort.SliceStable(index, func(i, j int) bool { return order.Compare(int(index[i]), int(index[j])) < 0 })
+	slices.SortStableFunc(index, func(i, j int32) int { return order.Compare(int(i), int(j)) })
 	return rows.Take(c.mem, joined, index)
 }
 
