@@ -48,7 +48,7 @@ func (s DedupeStats) String() string {
 // of the stream.
 func DedupeRows(ctx context.Context, rows array.RecordReader, r Dedupe) (array.RecordReader, DedupeStats, error) {
 	const op = "DedupeRows"
-	if rows == nil {
+	if missing(rows) {
 		return nil, DedupeStats{}, wrap(op, "stream", -1, 0, errNoRows)
 	}
 	if err := r.Options.validate(); err != nil {
@@ -59,7 +59,7 @@ func DedupeRows(ctx context.Context, rows array.RecordReader, r Dedupe) (array.R
 		return nil, DedupeStats{}, wrap(op, "stream", -1, 0, err)
 	}
 	env := newEnv(nil, nil, r.Options.filled())
-	out, d, err := plan.DedupeStream(ctx, &env, schema, plan.Input{Reader: rows}, r.On, r.Newer, r.NullKeys == MatchNulls)
+	out, d, err := plan.DedupeStream(ctx, &env, schema, input(rows), r.On, r.Newer, r.NullKeys == MatchNulls)
 	if err != nil {
 		return nil, DedupeStats{}, wrap(op, "stream", -1, 0, err)
 	}

@@ -185,7 +185,7 @@ type Merge struct {
 //
 // The caller keeps ownership of rows and releases them.
 func (t *Table) Merge(ctx context.Context, rows array.RecordReader, r Merge) (*Result, error) {
-	if rows == nil {
+	if missing(rows) {
 		return nil, t.fail(opMerge, errNoRows)
 	}
 	request, err := r.plan()

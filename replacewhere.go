@@ -102,7 +102,7 @@ func (t *Table) ReplaceAll(ctx context.Context, rows array.RecordReader, r Repla
 }
 
 func (t *Table) replace(ctx context.Context, op string, p *plan.Replace, txn Txn, note string) (*Result, error) {
-	if p.Input.Reader == nil {
+	if missing(p.Input.Reader) {
 		return nil, t.fail(op, errNoRows)
 	}
 	defer p.Close()

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
-	"github.com/apache/arrow-go/v18/arrow/array"
 
 	"github.com/idemtable/idem/delta"
 	"github.com/idemtable/idem/delta/expr"
@@ -259,21 +258,6 @@ func (t *Table) History(ctx context.Context) iter.Seq2[Commit, error] {
 }
 
 var errNoRows = fmt.Errorf("%w: the rows are nil", ErrInput)
-
-// Rewinder is implemented by rows that can be read again: after Rewind the reader gives the same
-// rows from the first on. [Table.ReplaceWhere] hashes such rows first and writes them only if they
-// differ from what the slice holds.
-type Rewinder interface {
-	Rewind(ctx context.Context) error
-}
-
-func input(rows array.RecordReader) plan.Input {
-	in := plan.Input{Reader: rows}
-	if r, ok := rows.(Rewinder); ok {
-		in.Rewind = r.Rewind
-	}
-	return in
-}
 
 // inputError makes an error of a request out of one that says nothing else.
 func inputError(err error) error {

@@ -88,7 +88,7 @@ const (
 //
 // The caller keeps ownership of rows and releases them.
 func (t *Table) AppendWithTxn(ctx context.Context, rows array.RecordReader, txn Txn) (*Result, error) {
-	if rows == nil {
+	if missing(rows) {
 		return nil, t.fail(opAppendWithTxn, errNoRows)
 	}
 	if err := txn.validate(); err != nil {
@@ -115,7 +115,7 @@ type Append struct {
 // An unknown outcome ([ErrUnknownOutcome]) must not be answered by calling again: [Table.Resolve]
 // finds out what became of it.
 func (t *Table) Append(ctx context.Context, rows array.RecordReader, r Append) (*Result, error) {
-	if rows == nil {
+	if missing(rows) {
 		return nil, t.fail(opAppend, errNoRows)
 	}
 	if strings.TrimSpace(r.Reason) == "" {

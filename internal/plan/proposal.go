@@ -48,10 +48,12 @@ type Counts struct {
 	BytesAdded      int64
 }
 
-// Input is the rows of one call. Rewind is nil for rows that can be read once.
+// Input is the rows of one call. Rewind is nil for rows that can be read once. Begin, if set, is called
+// whenever reading begins, the first time before anything is read; it does nothing after that.
 type Input struct {
 	Reader array.RecordReader
 	Rewind func(context.Context) error
+	Begin  func(context.Context) error
 }
 
 // batches reads the input once. A batch is valid until the next one is asked for.
@@ -61,6 +63,12 @@ func (in Input) batches(ctx context.Context) iter.Seq2[arrow.RecordBatch, error]
 
 func (in Input) asGiven(ctx context.Context) iter.Seq2[arrow.RecordBatch, error] {
 	return func(yield func(arrow.RecordBatch, error) bool) {
+		if in.Begin != nil {
+			if err := in.Begin(ctx); err != nil {
+				yield(nil, fmt.Errorf("read the rows given: %w", err))
+				return
+			}
+		}
 		for in.Reader.Next() {
 			if err := ctx.Err(); err != nil {
 				yield(nil, err)
