@@ -68,7 +68,7 @@ func (b *binder) apply(e expr.Expr, name string, args []term) (term, error) {
 	case err != nil:
 		return term{}, refuse(e, "%v", err)
 	}
-	c := &callCalc{at: e, name: name, fn: fn, nullStops: nullStops(e, name), rightFirst: slices.Contains(divisions, strings.ToLower(name))}
+	c := &callCalc{at: e, name: name, fn: fn, nullStops: nullStops(name), rightFirst: slices.Contains(divisions, strings.ToLower(name))}
 	for i, a := range args {
 		arg, err := a.as(fn.Params[i])
 		if err != nil {
@@ -95,14 +95,11 @@ func (t term) param() function.Param {
 }
 
 // nullStops says whether a function is one of those that Spark evaluates no further where an
-// argument is NULL: operators.
-func nullStops(e expr.Expr, name string) bool {
-	switch e.(type) {
-	case *expr.Binary, *expr.Like, *expr.Element:
-		return true
-	}
-	return name == "concat" || slices.Contains(divisions, strings.ToLower(name))
-}
+// argument is NULL: all but a few.
+func nullStops(name string) bool { return !slices.Contains(nullTolerant, strings.ToLower(name)) }
+
+// nullTolerant are the functions that look at every argument.
+var nullTolerant = []string{"concat_ws", "greatest", "least", "nanvl", "make_timestamp", "make_timestamp_ltz", "make_timestamp_ntz"}
 
 // divisions are the functions of which Spark evaluates the divisor first.
 var divisions = []string{"/", "%", "div", "mod", "pmod"}

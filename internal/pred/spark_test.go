@@ -100,6 +100,8 @@ func TestConditionalsAreLazy(t *testing.T) {
 		{"if(n IS NULL, arr[9] / n, 0)", `[null,0,0]`, "a division by NULL needs no dividend"},
 		{"if(n IS NULL, n % arr[9], 0)", failing, "a division evaluates its divisor first"},
 		{"if(n IS NULL, n + arr[9], 0)", `[null,0,0]`, "other operators their left side"},
+		{"if(n IS NULL, date_add(if(n > 0, d, NULL), arr[9]), d)", `[null,null,"2020-01-01"]`, "so do functions"},
+		{"if(n IS NULL, greatest(n, arr[9]), 0)", failing, "but those that look at every argument"},
 		{"NOT (x <> 2 AND arr[x] > 0)", `[false,true,null]`, "negated"},
 		{"n > 9 AND arr[x] > 0", `[null,false,false]`, "NULL does not decide, but no row of it fails"},
 		{"CAST(NULL AS BOOLEAN) AND arr[x] > 0", failing, "NULL does not decide"},
