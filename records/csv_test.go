@@ -134,6 +134,7 @@ func TestCSVErrors(t *testing.T) {
 		{"an hour that clocks skipped", one("at", "2013-03-31T02:30:00"), records.CSVOptions{Format: records.Format{Location: vienna}}, `is a time that clocks in Europe/Vienna skipped`},
 		{"an hour that they showed twice", one("at", "2013-10-27T02:30:00"), records.CSVOptions{Format: records.Format{Location: vienna}}, `is a time that clocks in Europe/Vienna showed twice`},
 		{"a layout that does not fit", one("day", "2013-01-31"), records.CSVOptions{Format: records.Format{DateLayout: "02.01.2006"}}, `is not a date in the layout "02.01.2006"`},
+		{"a time of day in a layout of dates", one("day", "2013-01-31 10:00"), records.CSVOptions{Format: records.Format{DateLayout: "2006-01-02 15:04"}}, `"2013-01-31 10:00" has a time of day, which a date column cannot hold`},
 		{"a number that is no time", one("at", "1.5"), records.CSVOptions{Format: records.Format{TimestampLayout: records.UnixMillis}}, `"1.5" is not a whole number of milliseconds`},
 		{"a time beyond the years", one("at", "253402300800"), records.CSVOptions{Format: records.Format{TimestampLayout: records.UnixSeconds}}, `is outside the years`},
 		{"not UTF-8", one("s", "caf\xe9"), records.CSVOptions{}, `line 2, column "s": the value "caf\xe9" is not UTF-8: byte 4 of it is 0xe9; convert the file to UTF-8`},

@@ -145,6 +145,30 @@ func TestStructsRoundTrip(t *testing.T) {
 	}
 }
 
+// TestMapsAreSorted: equal maps are equal rows, byte by byte, in whatever order Go gives their keys.
+func TestMapsAreSorted(t *testing.T) {
+	type maps struct {
+		S map[string]int8
+		I map[int16]int8
+		U map[uint32]int8
+		A map[netip.Addr]int8
+	}
+	m := maps{S: map[string]int8{}, I: map[int16]int8{}, U: map[uint32]int8{}, A: map[netip.Addr]int8{}}
+	var s, i, u, a []string
+	for n := range int8(9) {
+		m.S[fmt.Sprint(n)], m.I[int16(n)-5], m.U[uint32(n)<<28], m.A[netip.AddrFrom4([4]byte{byte(n)})] = n, n, n, n
+		s, i = append(s, fmt.Sprintf(`{"key":"%d","value":%d}`, n, n)), append(i, fmt.Sprintf(`{"key":%d,"value":%d}`, n-5, n))
+		u, a = append(u, fmt.Sprintf(`{"key":%d,"value":%d}`, int64(n)<<28, n)), append(a, fmt.Sprintf(`{"key":"%d.0.0.0","value":%d}`, n, n))
+	}
+	delete(m.U, 0)
+	delete(m.U, 1<<31)
+	rows, err := records.Structs([]maps{m}, records.StructOptions{Allocator: checked(t)})
+	require.NoError(t, err)
+	defer rows.Release()
+	list := func(l []string) string { return "[" + strings.Join(l, ",") + "]" }
+	require.Equal(t, []string{list(s) + "|" + list(i) + "|" + list(u[1:8]) + "|" + list(a)}, lines(t, rows))
+}
+
 func collect[T any](seq iter.Seq2[T, error]) (out []T, err error) {
 	for v, err := range seq {
 		if err != nil {
@@ -363,6 +387,7 @@ func TestStructsOfErrors(t *testing.T) {
 	read(t, schemaOf(field("x", i64)), `[{"x":127},{"x":128}]`, into[one], `row 2, column "X": the value 128 is outside the range of int8; use a wider field`)
 	read(t, schemaOf(field("x", i64)), `[{"x":null}]`, into[one], `row 1, column "X": it is NULL, which int8 cannot hold; make the field a pointer, or set StructOptions.NullAsZero`)
 	read(t, schemaOf(field("x", i64)), `[{"x":-1}]`, into[struct{ X uint32 }], `the value -1 is outside the range of uint32`)
+	read(t, schemaOf(field("x", i64)), `[{"x":-1}]`, into[struct{ X uint64 }], `the value -1 is outside the range of uint64`)
 	read(t, schemaOf(field("x", f64)), `[{"x":0.1}]`, into[struct{ X float32 }], `the value 0.1 is not exact in a float32; use a float64`)
 	read(t, schemaOf(field("x", i64)), `[]`, into[struct{ X float64 }], `the column is int64, which does not go into a float64`)
 	read(t, schemaOf(field("x", ntz)), `[]`, into[struct{ X time.Time }], `tag the field "timestamp_ntz" if the column has no time zone`)

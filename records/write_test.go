@@ -45,6 +45,19 @@ func TestWriteCSV(t *testing.T) {
 	}))
 }
 
+// TestWriteMarks: what begins a text and looks like a byte order mark is none.
+func TestWriteMarks(t *testing.T) {
+	s := schemaOf(field("\ufeffx", text))
+	b := fromJSON(t, checked(t), s, `[{"\ufeffx":"\ufeffa"}]`)
+	defer b.Release()
+	for _, o := range []records.CSVOptions{{}, {NoHeader: true}} {
+		var out strings.Builder
+		_, err := records.WriteCSV(&out, s, seqOf(b), o)
+		require.NoError(t, err)
+		require.Equal(t, []string{"\ufeffa"}, csvLines(t, s, out.String(), o))
+	}
+}
+
 func TestWriteJSONLines(t *testing.T) {
 	mem := checked(t)
 	b := fromJSON(t, mem, nestedSchema(), `[
