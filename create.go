@@ -33,8 +33,8 @@ type Definition struct {
 	// In a partition column '' becomes NULL, and binary values must be UTF-8.
 	PartitionBy []string
 
-	// Properties are the table's properties, e.g. "delta.appendOnly": "true". Unknown names under
-	// "delta." are refused.
+	// Properties are the table's properties, e.g. "delta.appendOnly": "true". Names under "delta."
+	// that Delta does not have are refused.
 	Properties map[string]string
 
 	// Constraints are CHECK constraints by name: SQL conditions that every row must satisfy (NULL
@@ -119,6 +119,9 @@ func (d Definition) metadata() (*definition, error) {
 		partition[i] = schema.Fields[c].Name
 	}
 	if err := delta.ValidateNew(schema, partition); err != nil {
+		return nil, err
+	}
+	if err := delta.RefuseUnknownProperties(d.Properties); err != nil {
 		return nil, err
 	}
 	conf := maps.Clone(d.Properties)

@@ -46,8 +46,12 @@ const (
 // In conditions and values the columns of the source row are source.x and those of the row of the
 // table target.x, also if a column is itself called source or target; a bare name stands for the one
 // side that has the column, and is an error if both have it. Clauses of Matched see both rows, those of NotMatched the source row, those of
-// NotMatchedBySource the row of the table. A source column that no clause copies keeps its own type,
-// and need not exist in the table.
+// NotMatchedBySource the row of the table. A source column that conditions and values name and no
+// clause copies keeps its own type, and need not exist in the table.
+//
+// With Newer a clause that sets columns has to take those of Newer from the source, and one that
+// inserts the key too: they are what makes the second call find nothing to do. Columns lists them
+// beside what Set computes.
 type Clause struct {
 	_ struct{}
 
@@ -67,7 +71,9 @@ type Clause struct {
 	Columns []string
 
 	// Set gives columns, and fields of structs, a value: the text of an expression, "target.n +
-	// source.n". It is converted to the column's type; one that does not fit is an error. Every value
+	// source.n". It is stored as Spark stores it: a decimal is rounded half up to the column's scale, a
+	// fraction cut off for a column of integers; what does not fit is an error, and so is a text for a
+	// number. Round or CAST it yourself to say otherwise. Every value
 	// is computed from the rows as they were. A field that is set in a NULL struct makes a struct whose
 	// other fields are NULL.
 	Set map[string]string
@@ -86,8 +92,8 @@ type Merge struct {
 	// Newer are the columns that order versions of one row, most significant first. Of several
 	// source rows with one key the greatest wins, and a row of the table is updated only by a
 	// strictly greater one. NULL in the table is older than anything. Any type but nested ones will
-	// do; a field of a struct is "a.b". What is updated or inserted takes these columns from the
-	// source row.
+	// do; a field of a struct is "a.b". What is updated or inserted has to take these columns from
+	// the source row.
 	Newer []string
 
 	// Unguarded is needed when there is no Newer: every matched row that differs is overwritten,

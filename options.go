@@ -26,8 +26,9 @@ type Options struct {
 	// Allocator makes Arrow buffers. nil is the Go allocator.
 	Allocator memory.Allocator
 
-	// MemoryBytes is the budget of one call for rows; what exceeds it is spilled to TempDir.
-	// 0 means 512 MiB.
+	// MemoryBytes is the budget of one call for rows; what exceeds it is spilled to TempDir. Data files
+	// that are written side by side share it too, so that a small budget makes smaller files. 0 means
+	// 512 MiB.
 	MemoryBytes int64
 
 	// Parallelism is the number of goroutines of one call. 0 means the number of processors; with

@@ -49,6 +49,32 @@ var properties = map[string]func(value string) bool{
 	"delta.dataSkippingStringPrefixLength": isIntegerFrom(0),
 }
 
+// otherProperties are the names that Delta has beside properties: those that idem keeps for others,
+// or refuses by the feature that they turn on.
+var otherProperties = []string{
+	"delta.autoOptimize", "delta.autoOptimize.autoCompact", "delta.autoOptimize.optimizeWrite", "delta.checkpoint.writeStatsAsStruct", "delta.checkpointRetentionDuration",
+	"delta.columnMapping.maxColumnId", "delta.compatibility.symlinkFormatManifest.enabled", "delta.dataSkippingStatsColumns", "delta.enableFullRetentionRollback",
+	"delta.enableIcebergCompatV1", "delta.enableIcebergCompatV2", "delta.enableTypeWidening", "delta.enableVariantShredding", "delta.lastCommitTimestamp",
+	"delta.lastUpdateVersion", "delta.minReaderVersion", "delta.minWriterVersion", "delta.parquet.format.version", "delta.randomPrefixLength", "delta.randomizeFilePrefixes",
+	"delta.requireCheckpointProtectionBeforeVersion", "delta.rowTrackingSuspended", "delta.sampling.enabled", "delta.tuneFileSizesForRewrites",
+	"delta.universalFormat.enabledFormats", "delta.writePartitionColumnsToParquet",
+}
+
+// RefuseUnknownProperties refuses names under "delta." that Delta does not have: a misspelt property of
+// a new table would do nothing. The error wraps ErrInput. Tables that exist keep
+// whatever they have.
+func RefuseUnknownProperties(conf map[string]string) error {
+	for _, key := range slices.Sorted(maps.Keys(conf)) {
+		if !strings.HasPrefix(key, "delta.") || strings.HasPrefix(key, constraintPrefix) || strings.HasPrefix(key, "delta.feature.") {
+			continue
+		}
+		if _, ok := properties[key]; !ok && !slices.Contains(otherProperties, key) {
+			return fmt.Errorf("%w: Delta has no table property %q; names are spelled exactly, and those of your own do not begin with \"delta.\"", ErrInput, key)
+		}
+	}
+	return nil
+}
+
 // ValidateProperties refuses, by name and wrapping ErrUnsupported, a property that idem acts on and
 // cannot read: to guess would be to ignore it.
 func ValidateProperties(m *Metadata) error {

@@ -93,3 +93,14 @@ func TestValidateProperties(t *testing.T) {
 		require.ErrorContains(t, err, key)
 	}
 }
+
+func TestRefuseUnknownProperties(t *testing.T) {
+	require.NoError(t, delta.RefuseUnknownProperties(map[string]string{
+		"delta.appendOnly": "true", "delta.constraints.small": "a < 1", "delta.dataSkippingStatsColumns": "a", "delta.feature.appendOnly": "supported", "owner": "x",
+	}))
+	for _, name := range []string{"delta.appendOnyl", "delta.APPENDONLY", "delta.foo", "delta."} {
+		err := delta.RefuseUnknownProperties(map[string]string{name: "true"})
+		require.ErrorIs(t, err, delta.ErrInput, name)
+		require.ErrorContains(t, err, name)
+	}
+}

@@ -27,7 +27,7 @@
 //   - CAST(x AS type) and x::type to boolean, tinyint, smallint, int, bigint, float, double,
 //     decimal(p, s), string, binary, date, timestamp, timestamp_ntz, or a synonym of these.
 //   - x[i], m['k'], and fields of anything: a[0].b, f(x).y, (s).y.
-//   - Calls f(a, b). Which functions there are is decided at binding.
+//   - Calls f(a, b). Which functions there are (docs/functions.md) is decided at binding.
 //
 // What Spark has and this package lacks is refused by name and position: the operators & | ^ ~ << >>,
 // LIKE ANY, TRY_CAST, COLLATE, subqueries, lambdas, named arguments, DISTINCT and windows.

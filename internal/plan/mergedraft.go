@@ -171,7 +171,7 @@ func (d *drafts) demand(places []place, table *arrow.Schema, why string) error {
 			if slices.ContainsFunc(c.sets, func(s draftSet) bool { return s.copies(p, table) }) {
 				continue
 			}
-			return fmt.Errorf("%w: %s must set %q from the source%s", delta.ErrInput, c.name, p.name(table), why)
+			return fmt.Errorf("%w: %s must set %q from the source%s; name it in Columns", delta.ErrInput, c.name, p.name(table), why)
 		}
 	}
 	return nil

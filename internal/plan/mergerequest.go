@@ -147,10 +147,10 @@ func (c *MergeClause) validate(list string, last bool) error {
 
 // guarded demands Newer or Unguarded of a merge that may change rows that match.
 func (r *MergeRequest) guarded() error {
+	if r.Unguarded && len(r.Newer) > 0 {
+		return fmt.Errorf("%w: Merge has both Newer and Unguarded; leave Unguarded out", delta.ErrInput)
+	}
 	if r.Matched != nil && !changeRows(r.Matched) {
-		if r.Unguarded && len(r.Newer) > 0 {
-			return fmt.Errorf("%w: Merge has both Newer and Unguarded; leave Unguarded out", delta.ErrInput)
-		}
 		return nil
 	}
 	if (len(r.Newer) == 0) != r.Unguarded {

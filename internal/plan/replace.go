@@ -144,7 +144,7 @@ func (p *Replace) bind(snap *delta.Snapshot) (*pred.Predicate, error) {
 		return nil, err
 	}
 	if len(where.Columns()) == 0 {
-		return nil, fmt.Errorf("%w: the slice %s names no column, so it is everything or nothing; use ReplaceAll for the whole table", delta.ErrInput, where)
+		return nil, fmt.Errorf("%w: the slice %s names no column, so it is everything or nothing; use ReplaceAll for the whole table (a name in \"double quotes\" is a text, as in Spark: columns are written plain or in `backticks`)", delta.ErrInput, where)
 	}
 	return where, nil
 }

@@ -64,7 +64,7 @@ func (b *binder) apply(e expr.Expr, name string, args []term) (term, error) {
 	fn, err := function.Find(name, params)
 	switch {
 	case errors.Is(err, function.ErrNone):
-		return term{}, refuse(e, "there is no function %s%s", name, similar(slices.AppendSeq(function.Names(), maps.Keys(conditionals)), name))
+		return term{}, refuse(e, "there is no function %s%s", name, similar(Functions(), name))
 	case err != nil:
 		return term{}, refuse(e, "%v", err)
 	}
@@ -77,6 +77,12 @@ func (b *binder) apply(e expr.Expr, name string, args []term) (term, error) {
 		c.args = append(c.args, arg)
 	}
 	return computedTerm(e, c, fn.Result)
+}
+
+// Functions are the names that can be called, in the order of the alphabet. Operators are not among
+// them.
+func Functions() []string {
+	return slices.Sorted(slices.Values(slices.AppendSeq(function.Names(), maps.Keys(conditionals))))
 }
 
 // param is what a function is told of an argument.
