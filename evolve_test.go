@@ -592,3 +592,20 @@ func TestEvolveOfATagAlone(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []string{"extra"}, res.AddedColumns, "the Txn's Evolve counts in every verb")
 }
+
+func TestColumnsThatAnotherWriterAddsMeanwhileAreMissing(t *testing.T) {
+	for _, v := range raced[:5] {
+		t.Run(v.name, func(t *testing.T) {
+			f := begun(t)
+			f.raced(func(o *idem.Table) {
+				_, err := o.Append(t.Context(), typed([]arrow.Field{{Name: "extra", Type: arrow.StructOf(arrow.Field{Name: "x", Type: arrow.PrimitiveTypes.Int64, Nullable: true}), Nullable: true}},
+					func(*array.RecordBuilder) {}), idem.Append{Reason: "test", Evolve: true})
+				require.NoError(t, err)
+			})
+			res, err := v.run(t.Context(), f.table)
+			require.NoError(t, err)
+			require.Equal(t, idem.Committed, res.Outcome)
+			require.Equal(t, []string{"extra"}, res.MissingColumns, "the rows lack what the table has now")
+		})
+	}
+}

@@ -80,8 +80,30 @@ type call struct {
 	planner planner
 	report  func(*Result) // adds what the plan did
 
-	table *Table
-	txnID string
+	table   *Table
+	txnID   string
+	planned *delta.Snapshot // what the last plan was made on
+}
+
+// addedSince are the columns that another writer added while a call was under way, which its rows
+// lack too: a call whose rows have them is planned anew.
+func addedSince(was, is *delta.Struct, path string) []string {
+	if was == is {
+		return nil
+	}
+	var out []string
+	for _, f := range is.Fields {
+		i := was.Index(f.Name)
+		if i < 0 {
+			out = append(out, path+f.Name)
+			continue
+		}
+		before, ok := was.Fields[i].Type.(*delta.Struct)
+		if now, struc := f.Type.(*delta.Struct); ok && struc {
+			out = append(out, addedSince(before, now, path+f.Name+".")...)
+		}
+	}
+	return out
 }
 
 // write carries out a call, and tells a trial how it ended.
@@ -121,6 +143,9 @@ func (t *Table) carryOut(ctx context.Context, c *call) (*Result, error) {
 	res := &Result{Outcome: outcomes[out.Kind], Version: out.Version, Attempts: out.Attempts, Recorded: out.Recorded, TxnHorizon: -1}
 	if out.Kind == engine.Committed || out.Kind == engine.Unchanged {
 		c.report(res)
+		if _, ok := c.planner.(fitter); ok && c.planned != nil && out.Snapshot != nil {
+			res.MissingColumns = append(res.MissingColumns, addedSince(c.planned.Schema(), out.Snapshot.Schema(), "")...)
+		}
 	}
 	if c.txn.given() {
 		if err := t.reportTxn(ctx, c, out, res); err != nil {
@@ -186,6 +211,7 @@ func (c *call) Tag() (commit.Tag, bool, bool) {
 
 // Plan implements engine.Planner.
 func (c *call) Plan(ctx context.Context, snap *delta.Snapshot) (*commit.Intent, error) {
+	c.planned = snap
 	p, err := c.planner.Plan(ctx, snap)
 	if err != nil {
 		return nil, err
