@@ -156,10 +156,11 @@ func checkConstraints(p *delta.Protocol, m *delta.Metadata) error {
 	if err != nil {
 		return err
 	}
-	if _, err := plan.NewValidator(snap); err != nil {
-		return fmt.Errorf("%w: a rule of the definition cannot be evaluated: %v", ErrInput, err)
+	_, err = plan.NewValidator(snap)
+	if u := (*plan.UncheckedError)(nil); errors.As(err, &u) {
+		return fmt.Errorf("%w: Definition.Constraints: %v", ErrInput, u)
 	}
-	return nil
+	return err
 }
 
 // Plan proposes version 0, or finds the table that another creator made.

@@ -43,6 +43,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/idemtable/idem/delta"
 	"github.com/idemtable/idem/internal/commit"
@@ -144,7 +145,8 @@ func (t *Table) carryOut(ctx context.Context, c *call) (*Result, error) {
 	if out.Kind == engine.Committed || out.Kind == engine.Unchanged {
 		c.report(res)
 		if _, ok := c.planner.(fitter); ok && c.planned != nil && out.Snapshot != nil {
-			res.MissingColumns = append(res.MissingColumns, addedSince(c.planned.Schema(), out.Snapshot.Schema(), "")...)
+			theirs := slices.DeleteFunc(addedSince(c.planned.Schema(), out.Snapshot.Schema(), ""), func(column string) bool { return slices.Contains(res.AddedColumns, column) })
+			res.MissingColumns = append(res.MissingColumns, theirs...)
 		}
 	}
 	if c.txn.given() {

@@ -122,8 +122,18 @@ func (v *Validator) add(snap *delta.Snapshot, kind, name, text string) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("%w: %s %q (%s) cannot be checked: %v; write with an engine that can, or drop it from the table",
-		delta.ErrUnsupported, kind, name, text, err)
+	return fmt.Errorf("%w: %w; write with an engine that can, or drop it from the table", delta.ErrUnsupported, &UncheckedError{kind, name, text, err})
+}
+
+// UncheckedError is a rule of a table that idem cannot evaluate.
+type UncheckedError struct {
+	Kind, Name, Text string
+	Cause            error
+}
+
+func (e *UncheckedError) Error() string {
+	return fmt.Sprintf("%s %q (%s) cannot be checked: %v",
+		e.Kind, e.Name, e.Text, e.Cause)
 }
 
 // Check looks at every row of a batch of the whole table schema. A rule that is FALSE or NULL for a
