@@ -215,10 +215,19 @@ func (o Options) validate(snap *delta.Snapshot) error {
 	}
 	for _, s := range o.Skip {
 		if s == Twice || !slices.ContainsFunc(ways, func(w way) bool { return w.name == s }) {
-			return fmt.Errorf("Options.Skip names %q; it takes ways other than %q", s, Twice)
+			return fmt.Errorf("Options.Skip names %q; it takes %s", s, strings.Join(skippable(), ", "))
 		}
 	}
 	return nil
+}
+
+// skippable are the ways that can be left out: all but the first.
+func skippable() []string {
+	var out []string
+	for _, w := range ways[1:] {
+		out = append(out, fmt.Sprintf("%q", w.name))
+	}
+	return out
 }
 
 func (p *proof) ways() []way {
