@@ -338,15 +338,24 @@ func caseCell(batch arrow.RecordBatch, row int, e *expr.Case) any {
 	return cell(batch, row, e.Else)
 }
 
-// arithmeticCell computes with two whole numbers of a type, or two doubles.
+// arithmeticCell computes with two whole numbers of a type, or two doubles. A division evaluates its
+// divisor first, and nothing behind a NULL is evaluated.
 func arithmeticCell(batch arrow.RecordBatch, row int, e *expr.Binary) any {
-	l := cell(batch, row, e.L)
+	first, second := e.L, e.R
+	divides := e.Op == expr.Div || e.Op == expr.IntDiv || e.Op == expr.Mod
+	if divides {
+		first, second = e.R, e.L
+	}
+	l := cell(batch, row, first)
 	if l == nil {
 		return nil
 	}
-	r := cell(batch, row, e.R)
+	r := cell(batch, row, second)
 	if r == nil {
 		return nil
+	}
+	if divides {
+		l, r = r, l
 	}
 	if x, ok := l.(float64); ok {
 		return floatCell(e.Op, x, r.(float64))
