@@ -112,8 +112,9 @@ func (o *CSVOptions) checkColumns(schema *arrow.Schema) error {
 // in each file. A column that no file has is left out of the rows; idem's verbs make it NULL and
 // name it in their result. All files must have the same columns.
 //
-// Numbers are plain digits: integers in the range of their column, decimals with a point and no more
-// digits than the column has, floats also with exponent or as NaN and Infinity. Booleans are true
+// Numbers are digits, perhaps with a sign: integers in the range of their column, decimals with a point
+// or an exponent and no more digits than the column has, floats (the nearest one) also as NaN and
+// Infinity. Booleans are true
 // and false in any case; dates, timestamps and bytes are as [Format] says. Strings are UTF-8; a byte
 // order mark is passed over. A column that is NOT NULL in the schema takes no NULL. Empty lines are
 // passed over, but in files of one column, where each is a row with an empty field.
