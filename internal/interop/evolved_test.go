@@ -40,7 +40,8 @@ func TestEnginesReadWhatEvolved(t *testing.T) {
 					{When: "op = 'd'", Do: idem.DoDelete},
 					{Set: map[string]string{"n": "source.n + 1", "s.a": "coalesce(source.n, 0)", "price": "CASE WHEN source.n > 10 THEN 9.99 ELSE target.price END"}},
 				},
-				NotMatched:         []idem.Clause{{When: "op IN ('i', 'u')", Set: map[string]string{"id": "source.id", "day": "concat('d', source.id)", "n": "source.n"}}},
+				NotMatched: []idem.Clause{{When: "op IN ('i', 'u')", Set: map[string]string{"id": "source.id", "day": "concat('d', CAST(source.id AS STRING))",
+					"n": "source.n + 1", "s.a": "coalesce(source.n, 0)", "price": "CASE WHEN source.n > 10 THEN 9.99 END"}}},
 				NotMatchedBySource: []idem.Clause{{When: "day IS NULL AND n IS NULL", Set: map[string]string{"n": "-1"}}},
 			})
 		}},
