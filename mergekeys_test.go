@@ -103,6 +103,22 @@ func TestKeysAndVersionsThatAreFields(t *testing.T) {
 		require.ElementsMatch(t, []string{`{"k":null,"meta":{"at":5,"by":null},"v":"N"}`, `{"k":{"id":7,"x":null},"meta":{"at":5,"by":null},"v":"n"}`}, tableJSON(t, table),
 			"NULL and a struct whose field is NULL are one key")
 	})
+	t.Run("what lies below a NULL struct is no key", func(t *testing.T) {
+		table, _ := newNested(t)
+		ids := array.NewInt64Builder(memory.DefaultAllocator)
+		ids.AppendValues([]int64{1, 2}, nil)
+		xs := array.NewFloat64Builder(memory.DefaultAllocator)
+		xs.AppendNulls(2)
+		below := []arrow.ArrayData{ids.NewArray().Data(), xs.NewArray().Data()}
+		k := array.NewStructData(array.NewData(nestedKeys.Field(0).Type, 2, []*memory.Buffer{memory.NewBufferBytes([]byte{0b01})}, below, 1, 0))
+		schema := arrow.NewSchema(nestedKeys.Fields()[:1], nil)
+		in, err := array.NewRecordReader(schema, []arrow.RecordBatch{array.NewRecordBatch(schema, []arrow.Array{k}, 2)})
+		require.NoError(t, err)
+		_, err = table.Merge(t.Context(), in, idem.Merge{On: []string{"k.id"}, Unguarded: true})
+		require.ErrorIs(t, err, idem.ErrInput)
+		require.ErrorContains(t, err, "1 of 2 rows have NULL in a key column")
+		require.ErrorContains(t, err, "row 2")
+	})
 	t.Run("the table's own key bytes are kept", func(t *testing.T) {
 		table, _ := newNested(t, base)
 		zero := math.Copysign(0, -1)

@@ -163,7 +163,7 @@ func TestMergesWithClausesAtOnce(t *testing.T) {
 func TestARedoneMergeUsesWhatItWrote(t *testing.T) {
 	f := clausesBegun(t)
 	f.raced(func(o *idem.Table) {
-		_, err := o.Append(t.Context(), rowsOf(order{"d9", 6, 1, "theirs"}), idem.Append{Reason: "test"})
+		_, err := o.Append(t.Context(), rowsOf(order{"d9", 6, 1, "theirs"}, order{"d9", 9, 1, "theirs"}), idem.Append{Reason: "test"})
 		require.NoError(t, err)
 	})
 	f.store.Reset()
@@ -171,5 +171,5 @@ func TestARedoneMergeUsesWhatItWrote(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, 2, res.Attempts)
 	require.Equal(t, 3, f.store.Count("CREATE"), "a file with the changed row, and one for each partition with new ones")
-	require.ElementsMatch(t, []string{"d1/1/5/a", "d1/2/6/B", "d1/3/5/c", "d9/6/1/theirs", "d2/8/6/n", "d9/7/1/new"}, f.rows())
+	require.ElementsMatch(t, []string{"d1/1/5/a", "d1/2/6/B", "d1/3/5/c", "d9/6/1/theirs", "d9/9/1/theirs", "d2/8/6/n", "d9/7/1/new"}, f.rows())
 }

@@ -285,9 +285,41 @@ func TestNotMatchedBySourceTouchesOnlyWhatItsConditionMayMatch(t *testing.T) {
 		NotMatchedBySource: []idem.Clause{{When: "seq >= 3", Do: idem.DoDelete}}})
 	require.NoError(t, err)
 	require.Equal(t, []int64{1, 2, 2}, []int64{res.Updated, res.Deleted, res.FilesRemoved})
-	require.Equal(t, 3, f.store.Count("GET")+f.store.Count("GET-RANGE"),
-		"the file of key 10 is probed and rewritten, that of seq 3 is probed and goes as a whole, no other is read")
+	require.Equal(t, 2, f.store.Count("GET")+f.store.Count("GET-RANGE"),
+		"the file of key 10 is probed and rewritten; that of seq 3 goes as a whole, and no other is read")
 	require.Equal(t, 6, len(f.rows()))
+}
+
+// TestAFileThatGoesUnreadHasNoRowThatStays: each case has a file in which some row may stay.
+func TestAFileThatGoesUnreadHasNoRowThatStays(t *testing.T) {
+	for _, c := range []struct {
+		why     string
+		clauses []idem.Clause
+		want    []string
+	}{
+		{"a row that another clause keeps", []idem.Clause{{When: "v = 'b'", Do: idem.DoNothing}, {When: "seq = 1", Do: idem.DoDelete}}, []string{"d1/5/1/b"}},
+		{"a row that another clause updates", []idem.Clause{{When: "v = 'b'", Set: map[string]string{"seq": "2"}}, {When: "seq = 1", Do: idem.DoDelete}}, []string{"d1/5/2/b"}},
+		{"a row for which the condition is not TRUE", []idem.Clause{{When: "id < 5", Do: idem.DoDelete}}, []string{"d1/5/1/b"}},
+		{"a clause that cannot apply comes first", []idem.Clause{{When: "seq = 7", Do: idem.DoNothing}, {When: "seq = 1", Do: idem.DoDelete}}, []string{}},
+		{"a file that is left alone as a whole", []idem.Clause{{When: "seq = 1", Do: idem.DoNothing}, {Do: idem.DoDelete}}, []string{"d1/1/1/a", "d1/5/1/b"}},
+	} {
+		t.Run(c.why, func(t *testing.T) {
+			f := newFixture(t)
+			_, err := f.table.Append(t.Context(), rowsOf(order{"d1", 1, 1, "a"}, order{"d1", 5, 1, "b"}), idem.Append{Reason: "test"})
+			require.NoError(t, err)
+			res := mergedTwice(t, f.table, func() array.RecordReader { return rowsOf(order{"d2", 9, 1, "n"}) }, idem.Merge{On: []string{"id"}, Unguarded: true, NotMatchedBySource: c.clauses})
+			require.EqualValues(t, 2-len(c.want), res.DeletedBySource)
+			require.ElementsMatch(t, append(c.want, "d2/9/1/n"), f.rows())
+		})
+	}
+	t.Run("a row that a source row matches", func(t *testing.T) {
+		f := newFixture(t)
+		_, err := f.table.Append(t.Context(), rowsOf(order{"d1", 1, 1, "a"}, order{"d1", 5, 1, "b"}), idem.Append{Reason: "test"})
+		require.NoError(t, err)
+		mergedTwice(t, f.table, func() array.RecordReader { return rowsOf(order{"d1", 5, 1, "b"}) },
+			idem.Merge{On: []string{"id"}, Unguarded: true, NotMatchedBySource: []idem.Clause{{Do: idem.DoDelete}}})
+		require.Equal(t, []string{"d1/5/1/b"}, f.rows())
+	})
 }
 
 // TestASourceOfManyPartsReadsEachFileOnce: what decides is read once, however many parts the source

@@ -16,7 +16,7 @@ const shownRows = 3 // rows or keys that an error shows
 
 // Deduped is one row a key, and what became of the others: Read = Kept + Identical + Older.
 type Deduped struct {
-	Buffer    *spill.Buffer // the caller closes it
+	Buffer    *spill.Buffer // the caller closes it; it is the source's own if that keeps every row
 	Read      int64
 	Kept      int64
 	Identical int64 // dropped because an equal row is kept
@@ -37,7 +37,7 @@ func Dedupe(ctx context.Context, env *Env, area *spill.Area, src *spill.Buffer, 
 	d := &deduper{
 		ctx: ctx, env: env, key: key, order: order, compare: compare,
 		cut: &cutter{ctx: ctx, mem: env.Allocator, area: area, key: key},
-		out: area.NewBuffer(src.Schema()),
+		src: src, out: area.NewBuffer(src.Schema()),
 	}
 	d.done.Read = src.Rows()
 	err := d.checkOrder(src)
@@ -51,6 +51,10 @@ func Dedupe(ctx context.Context, env *Env, area *spill.Area, src *spill.Buffer, 
 		d.out.Close()
 		return nil, err
 	}
+	if d.whole {
+		d.out.Close()
+		d.out = src
+	}
 	d.done.Buffer, d.done.Kept = d.out, d.out.Rows()
 	return &d.done, nil
 }
@@ -61,8 +65,10 @@ type deduper struct {
 	key, order, compare []int
 	cut                 *cutter
 
-	out  *spill.Buffer
-	done Deduped
+	src   *spill.Buffer
+	out   *spill.Buffer
+	whole bool // src was looked at together, and keeps every row
+	done  Deduped
 
 	ties  int64
 	shown []string // keys that tie
@@ -167,6 +173,9 @@ func (d *deduper) together(src *spill.Buffer) error {
 		for _, tie := range latest.Ties {
 			d.show(batch, int(tie[0]))
 		}
+	}
+	if d.whole = src == d.src && len(latest.Keep) == int(batch.NumRows()); d.whole {
+		return nil
 	}
 	return d.emit(batch, latest.Keep)
 }

@@ -3,6 +3,7 @@ package plan_test
 import (
 	"context"
 	"fmt"
+	"math"
 	"sort"
 	"strings"
 	"testing"
@@ -303,4 +304,53 @@ func TestCheckKeys(t *testing.T) {
 	good := changes(mem, []change{{k: 1}})
 	defer good.Release()
 	require.NoError(t, plan.CheckKeys(good, []int{0, 1}, 0))
+}
+
+// Of rows that are equal the first is kept with its own bytes, also of a key that has more of them
+// than are looked at together.
+func TestDedupeKeepsTheFirstOfEqualRows(t *testing.T) {
+	schema := arrow.NewSchema([]arrow.Field{{Name: "k", Type: arrow.PrimitiveTypes.Int64}, {Name: "f", Type: arrow.PrimitiveTypes.Float64}}, nil)
+	for _, budget := range []int64{1, 0} {
+		mem := checked(t)
+		area := spill.NewArea(t.TempDir(), max(1, budget/2))
+		area.Mem = mem
+		src := area.NewBuffer(schema)
+		for i := range 400 {
+			b := array.NewRecordBuilder(mem, schema)
+			b.Field(0).(*array.Int64Builder).Append(1)
+			zero := 0.0
+			if i > 0 {
+				zero = math.Copysign(0, -1)
+			}
+			b.Field(1).(*array.Float64Builder).Append(zero)
+			batch := b.NewRecordBatch()
+			require.NoError(t, src.Append(batch))
+			batch.Release()
+			b.Release()
+		}
+		d, err := plan.Dedupe(t.Context(), &plan.Env{Allocator: mem, MemoryBytes: budget}, area, src, []int{0}, []int{1}, []int{0, 1})
+		require.NoError(t, err)
+		require.Equal(t, []int64{400, 1, 399, 0}, []int64{d.Read, d.Kept, d.Identical, d.Older})
+		for batch, err := range d.Buffer.Batches() {
+			require.NoError(t, err)
+			require.False(t, math.Signbit(batch.Column(1).(*array.Float64).Value(0)))
+		}
+		require.NoError(t, area.Close())
+	}
+}
+
+// What has no row to drop is not copied.
+func TestDedupeOfRowsThatAllStay(t *testing.T) {
+	mem := checked(t)
+	area := spill.NewArea(t.TempDir(), 0)
+	area.Mem = mem
+	defer area.Close()
+	src := area.NewBuffer(changeSchema)
+	batch := changes(mem, []change{{k: 1}, {k: 2}, {k: 3}})
+	require.NoError(t, src.Append(batch))
+	batch.Release()
+	d, err := plan.Dedupe(t.Context(), &plan.Env{Allocator: mem}, area, src, []int{0, 1}, []int{2}, []int{0, 1, 2, 3, 4})
+	require.NoError(t, err)
+	require.Same(t, src, d.Buffer)
+	require.EqualValues(t, 3, d.Kept)
 }

@@ -23,7 +23,14 @@ type keyed struct {
 
 func (k *keyed) take(ctx context.Context, in Input) (*Deduped, error) {
 	raw := k.area.NewBuffer(k.lift.schema)
-	defer raw.Close()
+	d, err := k.dedupe(ctx, in, raw)
+	if err != nil || d.Buffer != raw {
+		raw.Close()
+	}
+	return d, err
+}
+
+func (k *keyed) dedupe(ctx context.Context, in Input, raw *spill.Buffer) (*Deduped, error) {
 	first := int64(0)
 	for batch, err := range in.batches(ctx) {
 		if err != nil {

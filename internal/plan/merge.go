@@ -138,7 +138,7 @@ func (p *Merge) begin(ctx context.Context, snap *delta.Snapshot) (evolved, error
 	return to, nil
 }
 
-func (p *Merge) propose(snap *delta.Snapshot, files []*delta.Add, changed []*touched) (*Proposal, error) {
+func (p *Merge) propose(snap *delta.Snapshot, files []candidate, changed []*touched) (*Proposal, error) {
 	c := &p.Counts
 	c.FilesAdded, c.BytesAdded, c.FilesRemoved, c.FilesRewritten = 0, 0, int64(len(changed)), 0
 	var actions []delta.Action
@@ -169,9 +169,13 @@ func (p *Merge) propose(snap *delta.Snapshot, files []*delta.Add, changed []*tou
 	p.rows.written, p.rows.copied = after, after-c.Inserted-c.Updated
 	actions = append(actions, adds(outs)...)
 	p.proposed = p.proposed || len(actions) > 0
+	read := map[string]struct{}{}
+	for _, f := range files {
+		read[f.add.Key] = struct{}{}
+	}
 	return &Proposal{
 		Operation: "MERGE", Parameters: p.parameters(), Metrics: p.metrics(), Actions: actions,
-		Reads: commit.Reads{Files: keys(files), Touches: p.touches(snap)},
+		Reads: commit.Reads{Files: read, Touches: p.touches(snap)},
 	}, nil
 }
 

@@ -27,7 +27,7 @@ func (s *mergeShape) bind(m *mergeDrafts) error {
 		return err
 	}
 	s.steady = len(s.matched.conditions.target) == 0 && len(s.matched.values.target) == 0
-	s.settled = s.copiesWhatItInserted()
+	s.settled = s.findsWhatItInserted()
 	return s.prunes(m.bySource)
 }
 
@@ -105,36 +105,44 @@ func (s *mergeShape) restoreKeys(d *drafts) error {
 
 func isFloat(t arrow.DataType) bool { return t.ID() == arrow.FLOAT32 || t.ID() == arrow.FLOAT64 }
 
-// copiesWhatItInserted says whether every insert copies all that the one update, which has no
-// condition, copies.
-func (s *mergeShape) copiesWhatItInserted() bool {
-	if len(s.matched.list) == 0 {
-		return true
-	}
-	if len(s.matched.list) > 1 || s.matched.list[0].when != nil {
-		return false
-	}
-	for _, u := range s.matched.list[0].sets {
-		for i := range s.notMatched.list {
-			n := &s.notMatched.list[i]
-			if n.Do != MergeSet {
-				continue
-			}
-			if in := n.set(u.column); u.plain == "" || in == nil || in.plain != u.plain || in.fields != nil {
-				return false
+// findsWhatItInserted says whether matched clauses find in every row that was inserted what they would
+// set: copies of the source columns that the insert copied too.
+func (s *mergeShape) findsWhatItInserted() bool {
+	for i := range s.matched.list {
+		switch u := &s.matched.list[i]; u.Do {
+		case MergeDelete:
+			return false
+		case MergeSet:
+			for k := range u.sets {
+				if !s.notMatched.allCopy(&u.sets[k]) {
+					return false
+				}
 			}
 		}
 	}
-	return s.matched.list[0].Do == MergeSet
+	return true
+}
+
+// allCopy says whether every clause that sets columns copies what a set does.
+func (l *clauses) allCopy(set *assignment) bool {
+	if set.plain == "" || set.fields != nil {
+		return false
+	}
+	for i := range l.list {
+		if l.list[i].Do != MergeSet {
+			continue
+		}
+		if in := l.list[i].set(set.column); in == nil || in.plain != set.plain || in.fields != nil {
+			return false
+		}
+	}
+	return true
 }
 
 // prunes binds the conditions of the clauses for rows without a source row to the table, to prove by
 // them that files hold no such row.
 func (s *mergeShape) prunes(d *drafts) error {
 	for _, c := range d.list {
-		if c.Do == MergeNothing {
-			continue
-		}
 		var where *pred.Predicate
 		if c.condition != nil {
 			var err error

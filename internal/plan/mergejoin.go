@@ -15,14 +15,13 @@ import (
 
 // join finds the source rows of rows of the table, and settles what becomes of each.
 func (p *Merge) join(s *source, a *arrivals) error {
-	keys := pick(a.batch, p.shape.at.key)
 	found := make([]int32, len(a.row))
-	if err := s.index.Probe(keys, found); err != nil {
+	if err := s.index.Probe(pick(a.batch, p.shape.at.key), found); err != nil {
 		return err
 	}
 	var matched, others []int32
 	for i, from := range found {
-		if from < 0 || (!p.Request.MatchNulls && anyNull(keys, i)) {
+		if from < 0 { // so has NULL, unless the source may have it too
 			others = append(others, int32(i))
 		} else {
 			matched = append(matched, int32(i))
@@ -35,10 +34,6 @@ func (p *Merge) join(s *source, a *arrivals) error {
 		return nil
 	}
 	return p.joinOthers(a, &pairs{target: a.batch, to: others})
-}
-
-func anyNull(columns []arrow.Array, i int) bool {
-	return slices.ContainsFunc(columns, func(c arrow.Array) bool { return c.IsNull(i) })
 }
 
 // joinMatched settles rows of the table that have a source row.

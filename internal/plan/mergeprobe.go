@@ -19,6 +19,7 @@ type touched struct {
 	add  *delta.Add
 	rows int64
 
+	goes    bool          // all of it, unread
 	updates *spill.Buffer // the rows that change: see Merge.updateSchema; nil is none
 	deletes *spill.Buffer // the rows that go: see rowSchema; nil is none
 	moved   *spill.Buffer // changed rows that left the file's partition
@@ -28,7 +29,7 @@ type touched struct {
 	rewritten bool
 }
 
-func (t *touched) changes() bool { return t.updates != nil || t.deletes != nil }
+func (t *touched) changes() bool { return t.goes || t.updates != nil || t.deletes != nil }
 
 var (
 	// matchSchema is a row of a file and the source row that it matches. gone says that the row of the
@@ -54,19 +55,20 @@ type arrivals struct {
 
 // probe looks for the source's keys in files that were not looked at yet. Each file is read once: if
 // the source has one part, rows meet it as they come; else they are first divided as the source is.
-func (p *Merge) probe(ctx context.Context, snap *delta.Snapshot, files []*delta.Add) error {
-	var fresh []*touched
+func (p *Merge) probe(ctx context.Context, snap *delta.Snapshot, files []candidate) error {
+	var fresh, all []*touched
 	for _, f := range files {
-		if known := p.seen[f.Key]; known != nil {
-			known.add = f
+		if known := p.seen[f.add.Key]; known != nil {
+			known.add = f.add
 			continue
 		}
-		t := &touched{id: int32(len(p.files)), add: f}
-		p.files = append(p.files, t)
+		t := &touched{id: int32(len(p.files)), add: f.add}
+		p.files, all = append(p.files, t), append(all, t)
+		if t.rows, t.goes = p.goes(snap, f.add, f.stats); t.goes {
+			t.counts = Counts{Deleted: t.rows, DeletedBySource: t.rows}
+			continue
+		}
 		fresh = append(fresh, t)
-	}
-	if len(fresh) == 0 {
-		return nil
 	}
 	var err error
 	if len(p.sources) == 1 {
@@ -80,10 +82,20 @@ func (p *Merge) probe(ctx context.Context, snap *delta.Snapshot, files []*delta.
 	if err != nil {
 		return err
 	}
-	for _, t := range fresh {
+	for _, t := range all {
 		p.seen[t.add.Key] = t
 	}
 	return nil
+}
+
+// readBytes is what reading a file is taken to hold.
+const readBytes = 8 << 20
+
+// readers are how many files are read side by side, within a share of the budget.
+func (e *Env) readers() *Env {
+	out := *e
+	out.Parallelism = int(min(int64(e.Parallelism), max(1, e.share()/readBytes)))
+	return &out
 }
 
 // probeOne joins files, side by side, with a source that fits the memory.
@@ -91,7 +103,7 @@ func (p *Merge) probeOne(ctx context.Context, snap *delta.Snapshot, fresh []*tou
 	if err := p.load(ctx, p.sources[0]); err != nil {
 		return err
 	}
-	return p.Env.forEach(ctx, len(fresh), func(ctx context.Context, i int) error {
+	return p.Env.readers().forEach(ctx, len(fresh), func(ctx context.Context, i int) error {
 		return p.read(ctx, snap, fresh[i], func(a *arrivals) error { return p.join(p.sources[0], a) })
 	})
 }
@@ -102,19 +114,20 @@ func (p *Merge) probeParts(ctx context.Context, snap *delta.Snapshot, fresh []*t
 	parts := p.area.NewPartitions(schema, len(p.sources))
 	defer parts.Close()
 	route := byPivots(p.pivots)
-	for _, t := range fresh {
-		err := p.read(ctx, snap, t, func(a *arrivals) error {
-			to := make([]uint32, len(a.row))
-			if err := route(pick(a.batch, p.shape.at.key), to); err != nil {
-				return err
-			}
-			placed := a.placed(p, schema)
-			defer placed.Release()
-			return parts.Append(placed, to)
-		})
-		if err != nil {
+	deal := func(a *arrivals) error {
+		to := make([]uint32, len(a.row))
+		if err := route(pick(a.batch, p.shape.at.key), to); err != nil {
 			return err
 		}
+		placed := a.placed(p, schema)
+		defer placed.Release()
+		return parts.Append(placed, to)
+	}
+	err := p.Env.readers().forEach(ctx, len(fresh), func(ctx context.Context, i int) error {
+		return p.read(ctx, snap, fresh[i], deal)
+	})
+	if err != nil {
+		return err
 	}
 	for i, s := range p.sources {
 		if err := p.joinPart(ctx, s, parts.Partition(i)); err != nil {

@@ -44,7 +44,7 @@ func (r *keyRange) release() {
 
 // candidates are the files that may hold a key of the source, or a row that changes because the
 // source lacks its key.
-func (p *Merge) candidates(ctx context.Context, snap *delta.Snapshot) ([]*delta.Add, error) {
+func (p *Merge) candidates(ctx context.Context, snap *delta.Snapshot) ([]candidate, error) {
 	if err := p.rank(ctx, snap); err != nil {
 		return nil, err
 	}
@@ -56,13 +56,19 @@ func (p *Merge) candidates(ctx context.Context, snap *delta.Snapshot) ([]*delta.
 	if err != nil {
 		return nil, err
 	}
-	var out []*delta.Add
+	var out []candidate
 	for i, f := range all {
 		if p.concerns(snap, f, texts[i]) {
-			out = append(out, f)
+			out = append(out, candidate{f, texts[i]})
 		}
 	}
 	return out, nil
+}
+
+// candidate is a file that is looked at, with its statistics.
+type candidate struct {
+	add   *delta.Add
+	stats string
 }
 
 // touches says whether a file that another writer adds would have been looked at.
@@ -77,19 +83,45 @@ func (p *Merge) concerns(snap *delta.Snapshot, f *delta.Add, stats string) bool 
 // mayChangeUnmatched says whether a clause for rows that no source row matches may change one of a
 // file.
 func (p *Merge) mayChangeUnmatched(snap *delta.Snapshot, f *delta.Add, stats string) bool {
-	if len(p.shape.outside) == 0 {
+	if !p.shape.bySource.changes() {
 		return false
 	}
 	facts, err := pred.FileFacts(snap, f, stats)
 	if err != nil {
 		return true // read it, and fail there
 	}
-	for _, where := range p.shape.outside {
-		if where == nil || where.Prove(facts) != pred.Outside {
+	for i, where := range p.shape.outside {
+		if p.shape.bySource.list[i].Do != MergeNothing && (where == nil || where.Prove(facts) != pred.Outside) {
 			return true
 		}
 	}
 	return false
+}
+
+// goes says whether every row of a file is deleted because the source lacks its key, proven without
+// reading it, and how many rows that is.
+func (p *Merge) goes(snap *delta.Snapshot, f *delta.Add, stats string) (int64, bool) {
+	if !p.shape.bySource.changes() {
+		return 0, false
+	}
+	n, known := numRecords(stats)
+	if !known || f.DeletionVector != nil || p.mayHold(snap, f, stats) {
+		return 0, false
+	}
+	facts, err := pred.FileFacts(snap, f, stats)
+	if err != nil {
+		return 0, false
+	}
+	for i := range p.shape.bySource.list {
+		verdict := pred.Inside
+		if where := p.shape.outside[i]; where != nil {
+			verdict = where.Prove(facts)
+		}
+		if verdict != pred.Outside {
+			return n, verdict == pred.Inside && p.shape.bySource.list[i].Do == MergeDelete
+		}
+	}
+	return 0, false
 }
 
 // rank makes the ranges of the key columns of every part, once.

@@ -7,7 +7,6 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 
-	"github.com/idemtable/idem/delta"
 	"github.com/idemtable/idem/internal/spill"
 )
 
@@ -25,11 +24,11 @@ func (b bits) add(i int32)      { b[i/64] |= 1 << (i % 64) }
 
 // settle adds up what the source does to the files, and settles which source rows are inserted. It
 // says whether those are others than at the last attempt.
-func (p *Merge) settle(ctx context.Context, files []*delta.Add) (changed bool, err error) {
+func (p *Merge) settle(ctx context.Context, files []candidate) (changed bool, err error) {
 	live := make([]bool, len(p.files))
 	c := Counts{Read: p.Counts.Read, Identical: p.Counts.Identical, Older: p.Counts.Older}
 	for _, f := range files {
-		t := p.seen[f.Key]
+		t := p.seen[f.add.Key]
 		live[t.id] = true
 		c.addRows(t.counts)
 	}

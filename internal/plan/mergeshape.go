@@ -32,7 +32,7 @@ type mergeShape struct {
 	matched    *clauses
 	notMatched *clauses
 	bySource   *clauses
-	outside    []*pred.Predicate // the conditions of bySource that change rows, over the table; nil is TRUE
+	outside    []*pred.Predicate // the conditions of bySource over the table; nil is TRUE
 
 	unguarded bool // matched rows are compared with what they would become
 	steady    bool // matched clauses depend on the source alone, so that they do the same each time

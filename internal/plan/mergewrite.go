@@ -14,10 +14,10 @@ import (
 )
 
 // rewrite writes anew the files in which a row changes, once for each file, and gives them.
-func (p *Merge) rewrite(ctx context.Context, snap *delta.Snapshot, files []*delta.Add) ([]*touched, error) {
+func (p *Merge) rewrite(ctx context.Context, snap *delta.Snapshot, files []candidate) ([]*touched, error) {
 	var changed, fresh []*touched
 	for _, f := range files {
-		if t := p.seen[f.Key]; t.changes() {
+		if t := p.seen[f.add.Key]; t.changes() {
 			changed = append(changed, t)
 			if !t.rewritten {
 				fresh = append(fresh, t)
@@ -53,9 +53,9 @@ const expansion = 8
 
 // rewriteFile writes the rows of a file after their changes. One whose rows all go is not read.
 func (p *Merge) rewriteFile(ctx context.Context, snap *delta.Snapshot, t *touched) error {
-	if t.deletes != nil && t.deletes.Rows() == t.rows {
+	if t.goes || t.deletes != nil && t.deletes.Rows() == t.rows {
 		t.rewritten = true
-		return t.deletes.Close()
+		return nil
 	}
 	set, err := NewFileSet(ctx, p.Env, snap)
 	if err != nil {
