@@ -378,3 +378,19 @@ func TestMergeGuardsByAPrefixOnly(t *testing.T) {
 	require.ErrorIs(t, err, idem.ErrInput)
 	require.ErrorContains(t, err, "must come first")
 }
+
+// TestAKeyWithMostOfTheRowsIsCutFromTheOthers: rows are divided by keys that were looked at here and
+// there, and one key may stand at most of those places.
+func TestAKeyWithMostOfTheRowsIsCutFromTheOthers(t *testing.T) {
+	for many := range 30 {
+		var list []order
+		for i := range many {
+			list = append(list, order{"d", 1, int64(i), ""})
+		}
+		list = append(list, order{"d", 1, 100, "a"}, order{"d", 1, 101, "a"}, order{"d", 1, 102, ""})
+		out, stats, err := idem.DedupeRows(t.Context(), rowsOf(list...), idem.Dedupe{On: []string{"id", "v"}, Newer: []string{"seq"}, Options: idem.Options{MemoryBytes: 1}})
+		require.NoError(t, err)
+		require.EqualValues(t, 2, stats.Kept)
+		out.Release()
+	}
+}

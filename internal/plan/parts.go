@@ -255,7 +255,7 @@ func (c *cutter) pivots(sample arrow.RecordBatch, parts int) (arrow.RecordBatch,
 	var index []int32
 	last, n := 0, int(sample.NumRows())
 	for k := 1; k < parts; k++ {
-		i := k * n / parts
+		i := max(k*n/parts, last) // a key may be longer than a part
 		for i < n && order.Compare(last, i) == 0 {
 			i++ // past the rows of the key that the last part begins with
 		}
