@@ -222,7 +222,7 @@ func (c *call) Plan(ctx context.Context, snap *delta.Snapshot) (*commit.Intent, 
 	if c.rewind != nil {
 		tag = c.rewind
 	}
-	nothing := p == nil || len(p.Actions) == 0 && c.rewind == nil
+	nothing := p == nil || len(p.Actions) == 0 && !p.Record && c.rewind == nil
 	if nothing && (tag == nil || c.rewind != nil) {
 		return nil, nil
 	}
@@ -232,10 +232,10 @@ func (c *call) Plan(ctx context.Context, snap *delta.Snapshot) (*commit.Intent, 
 	in := &commit.Intent{
 		TxnID: c.txnID, ReadVersion: -1, Actions: p.Actions, Reads: p.Reads, Tag: tag,
 		Reapply: c.txn.Reapply, Rewind: c.rewind != nil, Isolation: c.table.opts.Isolation.level(),
-		BlindAppend: p.BlindAppend, DataChange: true,
+		BlindAppend: p.BlindAppend, DataChange: !p.Rearranges,
 		Info: delta.CommitInfo{
 			Timestamp: c.table.opts.Clock.Now().UnixMilli(), Operation: p.Operation, OperationParameters: p.Parameters,
-			OperationMetrics: p.Metrics, EngineInfo: engineInfo, UserMetadata: c.note,
+			OperationMetrics: p.Metrics, EngineInfo: engineInfo, UserMetadata: c.note, Tags: p.Tags,
 		},
 	}
 	if snap != nil {

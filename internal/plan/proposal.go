@@ -25,6 +25,16 @@ type Proposal struct {
 	Actions     []delta.Action
 	Reads       commit.Reads
 	BlindAppend bool
+
+	// Tags go into commitInfo.tags, e.g. "delta.rowTracking.preserved".
+	Tags map[string]string
+
+	// Rearranges says that no row of the table changes, as in a compaction: the commit need not be
+	// ordered after files that others add meanwhile.
+	Rearranges bool
+
+	// Record says that the commit is wanted also without an action, for what its commitInfo says.
+	Record bool
 }
 
 // Counts is what a call did to rows.

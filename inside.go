@@ -1,0 +1,32 @@
+package idem
+
+import (
+	"context"
+
+	"github.com/idemtable/idem/internal/inside"
+)
+
+// The packages that take a table reach what they need of it through package inside.
+func init() {
+	inside.Bind(func(table any) *inside.Table { return table.(*Table).inside() })
+}
+
+func (t *Table) inside() *inside.Table {
+	return &inside.Table{
+		Store: t.store, Log: t.log, Env: &t.env, Frozen: t.frozen, Newest: t.newest, Fail: t.failIf,
+		Write: func(ctx context.Context, c inside.Call) (any, error) { return t.carry(ctx, c) },
+	}
+}
+
+// carry is a call of an operation outside the root on the verbs' path.
+func (t *Table) carry(ctx context.Context, c inside.Call) (*Result, error) {
+	own := &call{op: c.Op, note: c.Note, planner: c.Planner, report: func(res *Result) {
+		if c.Counts != nil {
+			res.take(c.Counts())
+		}
+	}}
+	if c.Tag != nil {
+		own.txn = Txn{AppID: c.Tag.AppID, Version: c.Tag.Version, Reapply: c.Reapply, VerifyPayload: c.VerifyPayload}
+	}
+	return t.write(ctx, own)
+}
