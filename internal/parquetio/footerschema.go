@@ -30,6 +30,8 @@ func (r *footerReader) schemaElement() {
 			n.scale = int(int32(r.int()))
 		case id == 8 && typ == tI32:
 			n.precision = int(int32(r.int()))
+		case id == 9 && typ == tI32:
+			n.id, n.hasID = int32(r.int()), true
 		case id == 10 && typ == tStruct:
 			logical = true
 			r.logicalType(n)

@@ -67,9 +67,9 @@ type Reader interface {
 	NumRows() int64
 
 	// Batches yields all rows, in file order, of the columns of want: a subset of a table's columns in the Arrow types
-	// of delta.ArrowType. Columns are found by name, first as spelled, then ignoring case if that is unique; missing
-	// columns and fields are NULL, physical types are converted. A batch is valid until the next. An error ends the
-	// sequence.
+	// of delta.ArrowType. Columns are found by name, first as spelled, then ignoring case if that is unique, or as
+	// ReadOptions.ByID says; missing columns and fields are NULL, physical types are converted. A batch is valid until
+	// the next. An error ends the sequence.
 	Batches(ctx context.Context, want *arrow.Schema) iter.Seq2[arrow.RecordBatch, error]
 
 	// Close ends the use of the file.
@@ -97,6 +97,12 @@ type ReadOptions struct {
 	// Exact refuses a timestamp with digits below the microsecond, with an error that wraps delta.ErrInput; otherwise
 	// it is cut to the microsecond before it, as the tables' readers agree.
 	Exact bool
+
+	// ByID finds the wanted columns and fields that have an id (the key "PARQUET:field_id" of their Arrow metadata) by
+	// the field_id of the file's columns, at every level, whatever their names; an id that the file lacks is NULL. Those
+	// without an id are found by name. A file without any field_id is an error that wraps delta.ErrCorrupt: its columns
+	// cannot be told, and reading them as NULL would lose them.
+	ByID bool
 
 	// Allocator is for the batches. nil means memory.DefaultAllocator.
 	Allocator memory.Allocator

@@ -2,6 +2,7 @@ package parquetio
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/apache/arrow-go/v18/arrow"
 
@@ -30,20 +31,46 @@ type plan struct {
 type planner struct {
 	name  string
 	exact bool         // as in ReadOptions
+	byID  bool         // as in ReadOptions
 	used  map[int]bool // columns that are read
 }
 
 // columns plans the columns of want.
 func (pl *planner) columns(root *node, want *arrow.Schema) ([]*plan, error) {
+	if pl.byID && asksForID(want) && !root.anyID() {
+		return nil, fmt.Errorf("read %s: %w: the table finds columns by the field_id of its files (column mapping mode id), "+
+			"and no column of the file has one: write the file again with ids, or remove it from the table", pl.name, delta.ErrCorrupt)
+	}
 	out := make([]*plan, want.NumFields())
 	for i, f := range want.Fields() {
-		p, err := pl.plan(f.Type, root.child(f.Name), 0, 0)
+		p, err := pl.field(root, f, 0, 0)
 		if err != nil {
 			return nil, fmt.Errorf("read column %s of %s: %w", f.Name, pl.name, err)
 		}
 		out[i] = p
 	}
 	return out, nil
+}
+
+// field plans a column or a field of a group.
+func (pl *planner) field(group *node, f arrow.Field, slotRev, slotDef int16) (*plan, error) {
+	id, ok := fieldID(f)
+	if !pl.byID || !ok {
+		return pl.plan(f.Type, group.child(f.Name), slotRev, slotDef)
+	}
+	n, err := group.childByID(id)
+	if err != nil {
+		return nil, err
+	}
+	return pl.plan(f.Type, n, slotRev, slotDef)
+}
+
+// asksForID says whether a column is to be found by its id.
+func asksForID(want *arrow.Schema) bool {
+	return slices.ContainsFunc(want.Fields(), func(f arrow.Field) bool {
+		_, ok := fieldID(f)
+		return ok
+	})
 }
 
 func (pl *planner) plan(want arrow.DataType, n *node, slotRev, slotDef int16) (*plan, error) {
@@ -108,7 +135,7 @@ func (pl *planner) structure(p *plan, t *arrow.StructType) error {
 		return mismatch(p)
 	}
 	for _, f := range t.Fields() {
-		c, err := pl.plan(f.Type, n.child(f.Name), p.slotRev, p.slotDef)
+		c, err := pl.field(n, f, p.slotRev, p.slotDef)
 		if err != nil {
 			return fmt.Errorf("field %s: %w", f.Name, err)
 		}

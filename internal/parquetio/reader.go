@@ -27,7 +27,7 @@ func (Parquet) Open(ctx context.Context, src Source, o ReadOptions) (Reader, err
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	r := &reader{src: src, rows: o.BatchRows, exact: o.Exact, mem: o.Allocator}
+	r := &reader{src: src, rows: o.BatchRows, exact: o.Exact, byID: o.ByID, mem: o.Allocator}
 	if r.rows <= 0 {
 		r.rows = defaultBatchRows
 	}
@@ -59,6 +59,7 @@ type reader struct {
 	footer *footer
 	rows   int
 	exact  bool
+	byID   bool
 	mem    memory.Allocator
 	closed bool
 }
@@ -76,7 +77,7 @@ func (r *reader) Batches(ctx context.Context, want *arrow.Schema) iter.Seq2[arro
 			yield(nil, fmt.Errorf("read %s: the reader is closed", r.src.Name()))
 			return
 		}
-		pl := planner{name: r.src.Name(), exact: r.exact, used: map[int]bool{}}
+		pl := planner{name: r.src.Name(), exact: r.exact, byID: r.byID, used: map[int]bool{}}
 		plans, err := pl.columns(r.footer.root, want)
 		if err != nil {
 			yield(nil, err)

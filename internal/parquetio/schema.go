@@ -8,6 +8,8 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/parquet"
 	"github.com/apache/arrow-go/v18/parquet/schema"
+
+	"github.com/idemtable/idem/delta"
 )
 
 // Limits of a file's schema.
@@ -39,6 +41,8 @@ const (
 // node is an element of a file's schema.
 type node struct {
 	name     string
+	id       int32 // field_id
+	hasID    bool
 	parent   *node // nil for the root
 	rep      parquet.Repetition
 	children []*node // of a group
@@ -85,6 +89,26 @@ func (n *node) child(name string) *node {
 		}
 	}
 	return found
+}
+
+// childByID finds a field by its id, nil if there is none.
+func (n *node) childByID(id int32) (*node, error) {
+	var found *node
+	for _, c := range n.children {
+		if !c.hasID || c.id != id {
+			continue
+		}
+		if found != nil {
+			return nil, fmt.Errorf("%w: columns %s and %s have both the field_id %d", delta.ErrCorrupt, found.path(), c.path(), id)
+		}
+		found = c
+	}
+	return found, nil
+}
+
+// anyID says whether a node below n has an id.
+func (n *node) anyID() bool {
+	return slices.ContainsFunc(n.children, func(c *node) bool { return c.hasID || c.anyID() })
 }
 
 // isElement says whether the repeated node of a list is the element itself, by the format's rules for the layouts of

@@ -56,7 +56,10 @@ func (b *schemaShredder) field(name string, f arrow.Field, way []step) (schema.N
 	if f.Nullable {
 		rep = parquet.Repetitions.Optional
 	}
-	id := fieldID(f)
+	id := int32(-1) // none
+	if given, ok := fieldID(f); ok {
+		id = given
+	}
 	way = append(way[:len(way):len(way)], step{nullable: f.Nullable})
 	switch t := f.Type.(type) {
 	case *arrow.StructType:
@@ -121,13 +124,14 @@ func (b *schemaShredder) leaf(name string, t arrow.DataType, rep parquet.Repetit
 	return schema.NewPrimitiveNodeLogical(name, rep, logical, phys, length, id)
 }
 
-func fieldID(f arrow.Field) int32 {
-	if i := f.Metadata.FindKey(fieldIDKey); i >= 0 {
-		if id, err := strconv.ParseInt(f.Metadata.Values()[i], 10, 32); err == nil {
-			return int32(id)
-		}
+// fieldID gives the id in a field's metadata; ok is false if there is none.
+func fieldID(f arrow.Field) (id int32, ok bool) {
+	i := f.Metadata.FindKey(fieldIDKey)
+	if i < 0 {
+		return 0, false
 	}
-	return -1
+	n, err := strconv.ParseInt(f.Metadata.Values()[i], 10, 32)
+	return int32(n), err == nil
 }
 
 // leafType is the table of physical types of the protocol, the side that is written.
