@@ -19,6 +19,9 @@ type state struct {
 	size       int64                // of the live files
 	elsewhere  tree[*Add]           // live files outside the root
 	values     *partitionValueInterner
+
+	// info is the commitInfo of the last commit, nil if it has none or was not seen.
+	info *CommitInfo
 }
 
 // logicalKey is the identity of a logical file.
@@ -315,6 +318,7 @@ func (r *Replay) CommitRange(first, last int64, actions []Action) error {
 	if err := t.apply(actions, last > first); err != nil {
 		return inCommit(first, last, err)
 	}
+	t.info = InfoOf(actions)
 	r.state, r.next, r.committed = t, last+1, true
 	return nil
 }
@@ -359,6 +363,7 @@ func newSnapshot(version int64, t state, old *definition) (*Snapshot, error) {
 		}
 		return nil, fmt.Errorf("the metaData of version %d: %w", version, err)
 	}
+	d.remap(t.protocol, t.metadata)
 	for a := range t.elsewhere.values() {
 		return nil, fmt.Errorf("%w: the table has files outside its root, as a shallow clone has, and idem reads no file elsewhere: %s", ErrUnsupported, a.Path)
 	}

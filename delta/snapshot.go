@@ -23,6 +23,7 @@ type definition struct {
 	schema     *Struct
 	partitions []string // as the schema spells them
 	rows, data *arrow.Schema
+	mapping    *mapping // nil: names are what they are
 }
 
 // define works out a definition, or shares the old one's parts that still hold.
@@ -92,11 +93,12 @@ func (s *Snapshot) DataSchema() *arrow.Schema { return s.definition.data }
 // PartitionColumns are the partition columns in their order, spelled as in the schema.
 func (s *Snapshot) PartitionColumns() []string { return s.definition.partitions }
 
-// PartitionValue is a file's value of a partition column, as text, nil for NULL; an empty string is
-// NULL for every type. A file that says nothing about the column wraps ErrCorrupt.
+// PartitionValue is a file's value of a partition column, which is named as the schema spells it. It
+// is text, nil for NULL; an empty string is NULL for every type. A file that says nothing about the
+// column wraps ErrCorrupt.
 func (s *Snapshot) PartitionValue(add *Add, column string) (*string, error) {
-	v, ok := add.PartitionValues[column]
-	if !ok { // perhaps as the metadata spells it
+	v, ok := add.PartitionValues[s.PartitionKey(column)]
+	if !ok && s.definition.mapping == nil { // perhaps as the metadata spells it
 		if i := slices.Index(s.definition.partitions, column); i >= 0 {
 			v, ok = add.PartitionValues[s.state.metadata.PartitionColumns[i]]
 		}
@@ -132,6 +134,13 @@ func (s *Snapshot) Txn(appID string) (Txn, bool) { return s.state.txns.get(appID
 // Txns yields the last record of each app id, sorted by app id.
 func (s *Snapshot) Txns() iter.Seq[Txn] { return s.state.txns.values() }
 
+// CommitInfo is what the writer of this very version said of it. nil if it said nothing, or if the
+// version was read from a checkpoint or a compaction, which do not keep it.
+func (s *Snapshot) CommitInfo() *CommitInfo { return s.state.info }
+
+// Domain gives the domain metadata that stands under a name.
+func (s *Snapshot) Domain(name string) (DomainMetadata, bool) { return s.state.domains.get(name) }
+
 // Domains yields the domain metadata that stands, sorted by domain.
 func (s *Snapshot) Domains() iter.Seq[DomainMetadata] { return s.state.domains.values() }
 
@@ -145,6 +154,7 @@ func (s *Snapshot) Advance(version int64, actions []Action) (*Snapshot, error) {
 	if err := t.apply(actions, false); err != nil {
 		return nil, inCommit(version, version, err)
 	}
+	t.info = InfoOf(actions)
 	return newSnapshot(version, t, s.definition)
 }
 

@@ -168,10 +168,12 @@ func checkMetadata(in *Intent, base State, w *Winner) Verdict {
 	return Verdict{}
 }
 
+// checkDomains looks at domains that both commits write. The row-id high-water mark is worked out
+// where a commit lands.
 func checkDomains(in *Intent, _ State, w *Winner) Verdict {
 	for _, ours := range in.Actions {
 		for _, theirs := range w.Actions {
-			if ours.Domain != nil && theirs.Domain != nil && ours.Domain.Domain == theirs.Domain.Domain {
+			if ours.Domain != nil && theirs.Domain != nil && ours.Domain.Domain == theirs.Domain.Domain && ours.Domain.Domain != rowTrackingDomain {
 				return replan(RuleDomain, "domain %q changed", ours.Domain.Domain)
 			}
 		}

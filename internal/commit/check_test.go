@@ -294,7 +294,7 @@ func TestCreating(t *testing.T) {
 	v := commit.Check(in, commit.State{}, &commit.Winner{Actions: []delta.Action{{Protocol: base().Protocol}, {Metadata: base().Metadata}}})
 	require.Equal(t, commit.Replan, v.Kind)
 	require.Equal(t, commit.RuleCreated, v.Rule)
-	require.Nil(t, in.Body(1, false)[0].CommitInfo.ReadVersion)
+	require.Nil(t, bodyOf(t, in, commit.Landing{Now: 1})[0].CommitInfo.ReadVersion)
 }
 
 func TestValidate(t *testing.T) {
@@ -322,7 +322,7 @@ func TestValidate(t *testing.T) {
 func TestBody(t *testing.T) {
 	in := *intents()["tagged"]
 	in.Info = delta.CommitInfo{Operation: "WRITE", OperationParameters: map[string]any{"mode": "Append"}}
-	body := in.Body(1234, true)
+	body := bodyOf(t, &in, commit.Landing{Version: 5, Now: 1234, Table: landed(t, nil, delta.Action{Txn: &delta.Txn{AppID: commit.UndoneAppID("app"), Version: 3}})})
 	info := body[0].CommitInfo
 	require.Equal(t, in.TxnID, info.TxnID)
 	require.Equal(t, "Serializable", info.IsolationLevel)
@@ -335,10 +335,10 @@ func TestBody(t *testing.T) {
 	require.Equal(t, &delta.Txn{AppID: commit.UndoneAppID("app"), Version: commit.Cleared, LastUpdated: &now}, body[3].Txn)
 
 	in.Actions = append(in.Actions, delta.Action{Txn: &delta.Txn{AppID: "app", Version: 7}})
-	require.Len(t, in.Body(1234, false), 3, "a record of the planner's is not doubled")
+	require.Len(t, bodyOf(t, &in, commit.Landing{Version: 5, Now: 1234}), 3, "a record of the planner's is not doubled")
 
 	compaction := intents()["compaction"]
-	require.Equal(t, "SnapshotIsolation", compaction.Body(1, false)[0].CommitInfo.IsolationLevel)
+	require.Equal(t, "SnapshotIsolation", bodyOf(t, compaction, commit.Landing{Version: 5, Now: 1})[0].CommitInfo.IsolationLevel)
 	require.Equal(t, []string{"new"}, compaction.Files())
 }
 

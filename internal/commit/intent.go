@@ -2,7 +2,6 @@ package commit
 
 import (
 	"fmt"
-	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -123,6 +122,8 @@ func (in *Intent) validateActions() error {
 			err = once("add", a.Add.Path)
 		case a.Remove != nil:
 			err = once("remove", a.Remove.Path)
+		case a.CDC != nil:
+			err = once("cdc", a.CDC.Path)
 		case a.Txn != nil:
 			err = once("txn", a.Txn.AppID)
 		case a.Domain != nil:
@@ -191,36 +192,6 @@ const namespace = "idem/v1/"
 
 // Reserved says whether an app id is of idem's own name space.
 func Reserved(appID string) bool { return strings.HasPrefix(appID, namespace) }
-
-// Body is the whole commit: commitInfo first. now is in milliseconds since the epoch; undone says
-// that the table has an undone record of the tag's app, which writing the tag clears.
-func (in *Intent) Body(now int64, undone bool) []delta.Action {
-	info := in.Info
-	info.OperationParameters = maps.Clone(in.Info.OperationParameters)
-	blind := in.Blind()
-	info.TxnID, info.IsBlindAppend, info.IsolationLevel = in.TxnID, &blind, in.level()
-	info.ReadVersion = nil
-	if in.ReadVersion >= 0 {
-		read := in.ReadVersion
-		info.ReadVersion = &read
-	}
-	if info.Timestamp == 0 {
-		info.Timestamp = now
-	}
-	body := make([]delta.Action, 0, len(in.Actions)+3)
-	body = append(body, delta.Action{CommitInfo: &info})
-	body = append(body, in.Actions...)
-	if in.Tag == nil {
-		return body
-	}
-	if !in.writesTxn(in.Tag.AppID) {
-		body = append(body, txn(in.Tag.AppID, in.Tag.Version, now))
-	}
-	if undone && !in.writesTxn(UndoneAppID(in.Tag.AppID)) {
-		body = append(body, txn(UndoneAppID(in.Tag.AppID), Cleared, now))
-	}
-	return body
-}
 
 func txn(appID string, version, now int64) delta.Action {
 	return delta.Action{Txn: &delta.Txn{AppID: appID, Version: version, LastUpdated: &now}}

@@ -260,12 +260,18 @@ func (r *run) prepare(ctx context.Context, version int64) (event commit.Event, o
 			return commit.EventBehind, false
 		}
 	}
-	undone := false
-	if r.in.Tag != nil && r.snap != nil {
-		undone = commit.RecordsOf(r.snap, r.in.Tag.AppID).Undone != commit.Cleared
-	}
-	body := r.in.Body(r.e.Clock.Now().UnixMilli(), undone)
+	landing := commit.Landing{Version: version, Table: r.snap}
 	var err error
+	if r.in.NeedsAfter(r.snap) {
+		if landing.After, err = r.e.Log.CommitTime(ctx, r.snap); err != nil {
+			return r.refuse(err), false
+		}
+	}
+	landing.Now = r.e.Clock.Now().UnixMilli()
+	body, err := r.in.Body(landing)
+	if err != nil {
+		return r.refuse(err), false
+	}
 	if r.data, err = delta.EncodeCommit(body); err != nil {
 		return r.refuse(err), false
 	}

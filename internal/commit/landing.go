@@ -1,0 +1,267 @@
+package commit
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"strconv"
+	"strings"
+
+	"github.com/idemtable/idem/delta"
+)
+
+// Landing is what the bytes of a commit depend on beside the intent: the table that it lands on.
+// A commit that is overtaken lands on another table, and its bytes are made anew.
+type Landing struct {
+	// Version is that of the commit.
+	Version int64
+
+	// Now is the time in milliseconds since the epoch.
+	Now int64
+
+	// Table is the table before the commit, nil if the commit makes it.
+	Table *delta.Snapshot
+
+	// After is the time of the version before in milliseconds since the epoch: its in-commit
+	// timestamp or, where it has none, the time of its file. It is asked for by NeedsAfter.
+	After int64
+}
+
+// The features and names that a landing looks at.
+const (
+	timestampsFeature  = "inCommitTimestamp"
+	timestampsKey      = "delta.enableInCommitTimestamps"
+	timestampsFrom     = "delta.inCommitTimestampEnablementVersion"
+	timestampsFromTime = "delta.inCommitTimestampEnablementTimestamp"
+
+	rowTrackingFeature   = "rowTracking"
+	rowTrackingSuspended = "delta.rowTrackingSuspended"
+	rowTrackingDomain    = "delta.rowTracking"
+)
+
+// TimestampsInCommits says whether the commits of a table carry their timestamps.
+func TimestampsInCommits(p *delta.Protocol, m *delta.Metadata) bool {
+	return p != nil && m != nil && p.Supports(timestampsFeature) && strings.EqualFold(m.Configuration[timestampsKey], "true")
+}
+
+// NeedsAfter says whether the commit, on a table that exists, depends on the time of the version
+// before it.
+func (in *Intent) NeedsAfter(table *delta.Snapshot) bool {
+	return table != nil && TimestampsInCommits(in.after(table))
+}
+
+// after is the definition that the commit leaves.
+func (in *Intent) after(table *delta.Snapshot) (*delta.Protocol, *delta.Metadata) {
+	var p *delta.Protocol
+	var m *delta.Metadata
+	if table != nil {
+		p, m = table.Protocol(), table.Metadata()
+	}
+	for _, a := range in.Actions {
+		switch {
+		case a.Protocol != nil:
+			p = a.Protocol
+		case a.Metadata != nil:
+			m = a.Metadata
+		}
+	}
+	return p, m
+}
+
+// Body is the whole commit on the table that it lands on: commitInfo first. What a plan cannot know
+// is completed here: the in-commit timestamp, the row ids of new files and their high-water mark,
+// the tag's record. A plan that contradicts the table is an error: it is our own mistake.
+func (in *Intent) Body(l Landing) ([]delta.Action, error) {
+	body := make([]delta.Action, 0, len(in.Actions)+4)
+	body = append(body, delta.Action{CommitInfo: in.info(l)})
+	body = append(body, in.Actions...)
+	if err := in.consistent(l); err != nil {
+		return nil, err
+	}
+	in.stamp(body, l)
+	body, err := in.trackRows(body, l)
+	if err != nil {
+		return nil, err
+	}
+	if in.Tag == nil {
+		return body, nil
+	}
+	if !in.writesTxn(in.Tag.AppID) {
+		body = append(body, txn(in.Tag.AppID, in.Tag.Version, l.Now))
+	}
+	undone := l.Table != nil && RecordsOf(l.Table, in.Tag.AppID).Undone != Cleared
+	if undone && !in.writesTxn(UndoneAppID(in.Tag.AppID)) {
+		body = append(body, txn(UndoneAppID(in.Tag.AppID), Cleared, l.Now))
+	}
+	return body, nil
+}
+
+func (in *Intent) info(l Landing) *delta.CommitInfo {
+	info := in.Info
+	info.OperationParameters, info.Tags = maps.Clone(in.Info.OperationParameters), maps.Clone(in.Info.Tags)
+	blind := in.Blind()
+	info.TxnID, info.IsBlindAppend, info.IsolationLevel = in.TxnID, &blind, in.level()
+	info.ReadVersion = nil
+	if in.ReadVersion >= 0 {
+		read := in.ReadVersion
+		info.ReadVersion = &read
+	}
+	if info.Timestamp == 0 {
+		info.Timestamp = l.Now
+	}
+	return &info
+}
+
+// consistent holds the files of the plan against those that are live: a file that stays under
+// another vector takes the place of the one that it was.
+func (in *Intent) consistent(l Landing) error {
+	if l.Table == nil {
+		return nil
+	}
+	removed := map[string]struct{}{}
+	for _, a := range in.Actions {
+		if a.Remove != nil {
+			removed[logicalFile(keyOf(a.Remove.Key, a.Remove.Path), a.Remove.DeletionVector)] = struct{}{}
+		}
+	}
+	for _, a := range in.Actions {
+		if a.Add == nil {
+			continue
+		}
+		key := keyOf(a.Add.Key, a.Add.Path)
+		live, ok := l.Table.Live(key)
+		if !ok || live.DeletionVector.ID() == a.Add.DeletionVector.ID() {
+			continue
+		}
+		if _, gone := removed[logicalFile(key, live.DeletionVector)]; !gone {
+			return fmt.Errorf("plan of %s: the file %s is added under another deletion vector without being removed under the one that it has", in.Info.Operation, a.Add.Path)
+		}
+	}
+	return nil
+}
+
+// stamp gives the commit its timestamp, later than the one before, and the definition that turns
+// such timestamps on the version from which they count.
+func (in *Intent) stamp(body []delta.Action, l Landing) {
+	if !TimestampsInCommits(in.after(l.Table)) {
+		return
+	}
+	at := l.Now
+	if l.Table != nil {
+		at = max(at, l.After+1)
+	}
+	body[0].CommitInfo.InCommitTimestamp = &at
+	if l.Table == nil || TimestampsInCommits(l.Table.Protocol(), l.Table.Metadata()) {
+		return
+	}
+	for i, a := range body {
+		if a.Metadata == nil {
+			continue
+		}
+		m := *a.Metadata
+		m.Configuration = maps.Clone(m.Configuration)
+		m.Configuration[timestampsFrom] = strconv.FormatInt(l.Version, 10)
+		m.Configuration[timestampsFromTime] = strconv.FormatInt(at, 10)
+		body[i].Metadata = &m
+	}
+}
+
+// trackRows gives every new file its row ids, above those that were ever given.
+func (in *Intent) trackRows(body []delta.Action, l Landing) ([]delta.Action, error) {
+	p, m := in.after(l.Table)
+	if p == nil || m == nil || !p.Supports(rowTrackingFeature) || strings.EqualFold(m.Configuration[rowTrackingSuspended], "true") {
+		return body, nil
+	}
+	mark, err := rowIDMark(l.Table)
+	if err != nil {
+		return nil, err
+	}
+	kept := body[:0]
+	was := mark
+	for _, a := range body {
+		if a.Domain != nil && a.Domain.Domain == rowTrackingDomain && !a.Domain.Removed {
+			own, err := parseMark(a.Domain.Configuration)
+			if err != nil {
+				return nil, err
+			}
+			mark = max(mark, own)
+			continue
+		}
+		kept = append(kept, a)
+	}
+	for i, a := range kept {
+		if a.Add == nil || a.Add.BaseRowID != nil && a.Add.CommitVersion != nil {
+			continue
+		}
+		add := *a.Add
+		in.inherit(&add, l)
+		if add.BaseRowID == nil {
+			n, err := numRecords(&add)
+			if err != nil {
+				return nil, fmt.Errorf("plan of %s: %w", in.Info.Operation, err)
+			}
+			first := mark + 1
+			add.BaseRowID, mark = &first, mark+n
+		}
+		if add.CommitVersion == nil {
+			version := l.Version
+			add.CommitVersion = &version
+		}
+		kept[i].Add = &add
+	}
+	if mark != was {
+		kept = append(kept, delta.Action{Domain: &delta.DomainMetadata{
+			Domain: rowTrackingDomain, Configuration: `{"rowIdHighWaterMark":` + strconv.FormatInt(mark, 10) + `}`,
+		}})
+	}
+	return kept, nil
+}
+
+// inherit keeps what a live file has, when it is added again.
+func (in *Intent) inherit(add *delta.Add, l Landing) {
+	if l.Table == nil {
+		return
+	}
+	live, ok := l.Table.Live(keyOf(add.Key, add.Path))
+	if !ok {
+		return
+	}
+	if add.BaseRowID == nil {
+		add.BaseRowID = live.BaseRowID
+	}
+	if add.CommitVersion == nil {
+		add.CommitVersion = live.CommitVersion
+	}
+}
+
+func numRecords(add *delta.Add) (int64, error) {
+	if st, ok := delta.ParseStats(add.Stats); add.Stats != "" && ok && st.NumRecords != nil && *st.NumRecords >= 0 {
+		return *st.NumRecords, nil
+	}
+	return 0, fmt.Errorf("%w: row tracking needs the number of rows of each file, and the statistics of %s do not say it", delta.ErrUnsupported, add.Path)
+}
+
+// rowIDMark is the greatest row id that was given, -1 if none was.
+func rowIDMark(table *delta.Snapshot) (int64, error) {
+	if table == nil {
+		return -1, nil
+	}
+	d, ok := table.Domain(rowTrackingDomain)
+	if !ok {
+		return -1, nil
+	}
+	return parseMark(d.Configuration)
+}
+
+func parseMark(text string) (int64, error) {
+	var c struct {
+		Mark *int64 `json:"rowIdHighWaterMark"`
+	}
+	if err := json.Unmarshal([]byte(text), &c); err != nil {
+		return 0, fmt.Errorf("%w: the domain %s holds %q, which is no row-id high-water mark: %w", delta.ErrCorrupt, rowTrackingDomain, text, err)
+	}
+	if c.Mark == nil {
+		return -1, nil
+	}
+	return *c.Mark, nil
+}
