@@ -37,6 +37,7 @@ type Merge struct {
 	files   []*touched        // every file that was looked at
 	seen    map[string]*touched
 	inserts *insertSet
+	upkeep  upkeep
 
 	again repeats
 	fixed breaches

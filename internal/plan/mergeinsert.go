@@ -22,7 +22,7 @@ type insertSet struct {
 func (p *Merge) insert(ctx context.Context, snap *delta.Snapshot, changed []*touched, others bool) error {
 	names := make([]string, len(changed))
 	for i, t := range changed {
-		names[i] = t.add.Key
+		names[i] = identity(t.add)
 	}
 	if p.inserts != nil && !others && slices.Equal(p.inserts.changed, names) {
 		return nil

@@ -8,7 +8,6 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 
 	"github.com/idemtable/idem/delta"
-	"github.com/idemtable/idem/delta/scan"
 	"github.com/idemtable/idem/internal/spill"
 )
 
@@ -17,16 +16,18 @@ import (
 type touched struct {
 	id   int32 // its place in Merge.files
 	add  *delta.Add
-	rows int64
+	rows int64 // that are live
+	end  int64 // above the number of every one of them
 
 	goes    bool          // all of it, unread
 	updates *spill.Buffer // the rows that change: see Merge.updateSchema; nil is none
 	deletes *spill.Buffer // the rows that go: see rowSchema; nil is none
-	moved   *spill.Buffer // changed rows that left the file's partition
 	counts  Counts        // what the changes are
 
-	out       []*delta.Add // files with the rows after the changes; written once
-	rewritten bool
+	done  bool          // the changes were carried out, once
+	out   []*delta.Add  // files with the rows that stayed
+	moved *spill.Buffer // changed rows that go to the files of new rows
+	feed  *spill.Buffer // what the change data feed tells of the file: see feedSchema
 }
 
 func (t *touched) changes() bool { return t.goes || t.updates != nil || t.deletes != nil }
@@ -58,7 +59,7 @@ type arrivals struct {
 func (p *Merge) probe(ctx context.Context, snap *delta.Snapshot, files []candidate) error {
 	var fresh, all []*touched
 	for _, f := range files {
-		if known := p.seen[f.add.Key]; known != nil {
+		if known := p.seen[identity(f.add)]; known != nil {
 			known.add = f.add
 			continue
 		}
@@ -83,7 +84,7 @@ func (p *Merge) probe(ctx context.Context, snap *delta.Snapshot, files []candida
 		return err
 	}
 	for _, t := range all {
-		p.seen[t.add.Key] = t
+		p.seen[identity(t.add)] = t
 	}
 	return nil
 }
@@ -162,35 +163,34 @@ func (p *Merge) joinPart(ctx context.Context, s *source, part *spill.Buffer) err
 	return nil
 }
 
-// read gives the rows of a file.
+// read gives the live rows of a file.
 func (p *Merge) read(ctx context.Context, snap *delta.Snapshot, t *touched, f func(*arrivals) error) error {
-	first := int64(0)
-	for batch, err := range scan.File(ctx, p.Env.table(snap), t.add, p.shape.probe) {
+	t.rows, t.end = 0, 0
+	for live, err := range p.live(ctx, snap, t.add, p.shape.probe) {
 		if err != nil {
 			return err
 		}
-		if err := p.raised(t, batch, first, f); err != nil {
+		if err := p.raised(t, live, f); err != nil {
 			return err
 		}
-		first += batch.NumRows()
+		if n := len(live.row); n > 0 {
+			t.rows, t.end = t.rows+int64(n), live.row[n-1]+1
+		}
 	}
-	t.rows = first
 	return nil
 }
 
-func (p *Merge) raised(t *touched, batch arrow.RecordBatch, first int64, f func(*arrivals) error) error {
-	raised, err := p.shape.raise.batch(p.Env.Allocator, batch)
+func (p *Merge) raised(t *touched, live located, f func(*arrivals) error) error {
+	raised, err := p.shape.raise.batch(p.Env.Allocator, live.batch)
 	if err != nil {
 		return err
 	}
 	defer raised.Release()
-	step := int64(p.pieceOf(raised))
-	for lo := int64(0); lo < raised.NumRows(); lo += step {
-		piece := raised.NewSlice(lo, min(lo+step, raised.NumRows()))
-		a := &arrivals{batch: piece, file: make([]int32, piece.NumRows()), row: make([]int64, piece.NumRows())}
-		for i := range a.row {
-			a.file[i], a.row[i] = t.id, first+lo+int64(i)
-		}
+	step := p.pieceOf(raised)
+	for lo, n := 0, len(live.row); lo < n; lo += step {
+		hi := min(lo+step, n)
+		piece := raised.NewSlice(int64(lo), int64(hi))
+		a := &arrivals{batch: piece, file: slices.Repeat([]int32{t.id}, hi-lo), row: live.row[lo:hi]}
 		err := f(a)
 		piece.Release()
 		if err != nil {

@@ -28,7 +28,7 @@ func (p *Merge) settle(ctx context.Context, files []candidate) (changed bool, er
 	live := make([]bool, len(p.files))
 	c := Counts{Read: p.Counts.Read, Identical: p.Counts.Identical, Older: p.Counts.Older}
 	for _, f := range files {
-		t := p.seen[f.add.Key]
+		t := p.seen[identity(f.add)]
 		live[t.id] = true
 		c.addRows(t.counts)
 	}

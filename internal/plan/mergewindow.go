@@ -16,7 +16,7 @@ import (
 type edits struct {
 	ctx     context.Context
 	mem     memory.Allocator
-	rows    int64 // of the file
+	rows    int64 // above the number of every live row of the file
 	windows int64
 
 	updates, deletes []*spill.Buffer // of each window
@@ -37,13 +37,13 @@ type edit struct {
 
 // edits divides what changes in a file into windows of at most limit.
 func (p *Merge) edits(ctx context.Context, t *touched, limit int64) (*edits, error) {
-	e := &edits{ctx: ctx, mem: p.Env.Allocator, rows: t.rows, windows: 1, window: -1}
+	e := &edits{ctx: ctx, mem: p.Env.Allocator, rows: t.end, windows: 1, window: -1}
 	for _, b := range []*spill.Buffer{t.updates, t.deletes} {
 		if b != nil {
 			e.windows = max(e.windows, 2*weight(b, b.Schema().NumFields())/limit+1)
 		}
 	}
-	e.windows = min(e.windows, t.rows)
+	e.windows = min(e.windows, t.end)
 	var err error
 	if e.updates, err = e.deal(p.area, t.updates); err != nil {
 		return nil, err
@@ -147,18 +147,18 @@ func (e *edits) load(w int64) error {
 	return nil
 }
 
-// kept gives the numbers of a batch's rows that no change meets; first is the batch's first row.
-func (e *edit) kept(first, n int64) []int32 {
-	out := make([]int32, 0, n)
+// kept gives the places of the rows that no change meets.
+func (e *edit) kept(rows []int64) []int32 {
+	out := make([]int32, 0, len(rows))
 	updated, deleted := e.updated, e.deleted
-	for row := first; row < first+n; row++ {
+	for i, row := range rows {
 		switch {
 		case len(updated) > 0 && updated[0] == row:
 			updated = updated[1:]
 		case len(deleted) > 0 && deleted[0] == row:
 			deleted = deleted[1:]
 		default:
-			out = append(out, int32(row-first))
+			out = append(out, int32(i))
 		}
 	}
 	return out

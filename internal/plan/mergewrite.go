@@ -2,24 +2,24 @@ package plan
 
 import (
 	"context"
+	"slices"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"golang.org/x/sync/semaphore"
 
 	"github.com/idemtable/idem/delta"
-	"github.com/idemtable/idem/delta/scan"
 	"github.com/idemtable/idem/internal/rows"
 	"github.com/idemtable/idem/internal/spill"
 )
 
-// rewrite writes anew the files in which a row changes, once for each file, and gives them.
+// rewrite carries out what changes in files, once for each file, and gives those that change.
 func (p *Merge) rewrite(ctx context.Context, snap *delta.Snapshot, files []candidate) ([]*touched, error) {
 	var changed, fresh []*touched
 	for _, f := range files {
-		if t := p.seen[f.add.Key]; t.changes() {
+		if t := p.seen[identity(f.add)]; t.changes() {
 			changed = append(changed, t)
-			if !t.rewritten {
+			if !t.done {
 				fresh = append(fresh, t)
 			}
 		}
@@ -51,12 +51,31 @@ func (p *Merge) rewrite(ctx context.Context, snap *delta.Snapshot, files []candi
 // expansion is how much larger than its file the rows of a file are taken to be.
 const expansion = 8
 
-// rewriteFile writes the rows of a file after their changes. One whose rows all go is not read.
+// rewriteFile carries out what changes in a file: its other rows are copied. A file whose rows all go
+// is read for the change data feed only.
 func (p *Merge) rewriteFile(ctx context.Context, snap *delta.Snapshot, t *touched) error {
-	if t.goes || t.deletes != nil && t.deletes.Rows() == t.rows {
-		t.rewritten = true
-		return nil
+	var err error
+	switch {
+	case t.goes || t.deletes != nil && t.deletes.Rows() == t.rows:
+		err = p.refill(ctx, snap, t, nil)
+	default:
+		err = p.copyFile(ctx, snap, t)
 	}
+	if err != nil {
+		return err
+	}
+	t.done = true
+	for _, b := range []*spill.Buffer{t.updates, t.deletes} {
+		if b != nil {
+			if err := b.Close(); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (p *Merge) copyFile(ctx context.Context, snap *delta.Snapshot, t *touched) error {
 	set, err := NewFileSet(ctx, p.Env, snap)
 	if err != nil {
 		return err
@@ -69,18 +88,15 @@ func (p *Merge) rewriteFile(ctx context.Context, snap *delta.Snapshot, t *touche
 		return err
 	}
 	p.wrote(t.out)
-	t.rewritten = true
-	for _, b := range []*spill.Buffer{t.updates, t.deletes} {
-		if b != nil {
-			if err := b.Close(); err != nil {
-				return err
-			}
-		}
-	}
 	return nil
 }
 
+// refill reads a file for what is written anew because of it: into set the rows that stay, if it is
+// not nil, and aside those that leave the file and what the change data feed tells of it.
 func (p *Merge) refill(ctx context.Context, snap *delta.Snapshot, t *touched, set *FileSet) error {
+	if set == nil && t.updates == nil && !p.upkeep.feed {
+		return nil
+	}
 	check, err := NewValidator(snap)
 	if err != nil {
 		return err
@@ -94,58 +110,65 @@ func (p *Merge) refill(ctx context.Context, snap *delta.Snapshot, t *touched, se
 	for _, c := range snap.PartitionColumns() {
 		w.partition = append(w.partition, fieldNamed(p.shape.table.Fields(), c))
 	}
-	first := int64(0)
-	for batch, err := range scan.File(ctx, p.Env.table(snap), t.add, nil) {
+	for live, err := range p.live(ctx, snap, t.add, nil) {
 		if err == nil {
-			err = w.batch(batch, first, todo)
+			err = w.rows(live, todo)
 		}
 		if err != nil {
 			return err
 		}
-		first += batch.NumRows()
 	}
 	return nil
 }
 
-// rewriter writes one file's rows after their changes.
+// rewriter writes what becomes of one file's rows.
 type rewriter struct {
 	merge *Merge
-	set   *FileSet
+	set   *FileSet // nil if the rows that do not change are left where they are
 	check *Validator
 	file  *touched
 
 	partition []int // partition columns
 }
 
-func (w *rewriter) batch(batch arrow.RecordBatch, first int64, todo *edits) error {
-	for at, end := first, first+batch.NumRows(); at < end; {
-		e, to, err := todo.next(at, end)
+func (w *rewriter) rows(live located, todo *edits) error {
+	if w.file.goes {
+		return w.tell(live.batch, feedDelete)
+	}
+	for lo, n := 0, len(live.row); lo < n; {
+		e, end, err := todo.next(live.row[lo], live.row[n-1]+1)
 		if err != nil {
 			return err
 		}
-		piece := batch.NewSlice(at-first, to-first)
-		err = w.piece(piece, at, &e)
-		piece.Release()
+		behind, _ := slices.BinarySearch(live.row[lo:], end)
+		piece := live.slice(lo, lo+behind)
+		err = w.piece(piece, &e)
+		piece.release()
 		if err != nil {
 			return err
 		}
-		at = to
+		lo += behind
 	}
 	return nil
 }
 
-func (w *rewriter) piece(batch arrow.RecordBatch, first int64, e *edit) error {
-	if len(e.updated)+len(e.deleted) == 0 {
-		return w.set.Write(batch)
+func (w *rewriter) piece(live located, e *edit) error {
+	if w.set != nil {
+		if len(e.updated)+len(e.deleted) == 0 {
+			return w.set.Write(live.batch)
+		}
+		if err := w.taken(live.batch, e.kept(live.row), w.set.Write); err != nil {
+			return err
+		}
 	}
-	if err := w.taken(batch, e.kept(first, batch.NumRows()), w.set.Write); err != nil {
+	if err := w.deleted(live, e.deleted); err != nil {
 		return err
 	}
-	step := w.merge.pieceOf(batch)
+	step := w.merge.pieceOf(live.batch)
 	for lo := 0; lo < len(e.updated); lo += step {
 		hi := min(lo+step, len(e.updated))
 		some := &edit{updated: e.updated[lo:hi], clause: e.clause[lo:hi], from: e.from[lo:hi], source: e.source}
-		if err := w.update(batch, first, some); err != nil {
+		if err := w.update(live, some); err != nil {
 			return err
 		}
 	}
@@ -154,25 +177,30 @@ func (w *rewriter) piece(batch arrow.RecordBatch, first int64, e *edit) error {
 
 // update writes the changed rows of a batch. Key columns keep the table's own bytes; a column that
 // the clause does not set keeps its value.
-func (w *rewriter) update(batch arrow.RecordBatch, first int64, e *edit) error {
-	to := make([]int32, len(e.updated))
-	for i, row := range e.updated {
-		to[i] = int32(row - first)
+func (w *rewriter) update(live located, e *edit) error {
+	to, err := places(live.row, e.updated)
+	if err != nil {
+		return err
 	}
-	updated, err := w.merge.updated(batch, to, e)
+	batch := live.table(w.merge.shape.table)
+	defer batch.Release()
+	updated, of, err := w.merge.updated(batch, to, e)
 	if err != nil {
 		return err
 	}
 	defer updated.Release()
-	if err := w.check.Check(w.merge.Env.Allocator, updated, first); err != nil {
+	if err := w.check.Check(w.merge.Env.Allocator, updated, live.row[0]); err != nil {
+		return err
+	}
+	if err := w.tellUpdate(batch, of, updated); err != nil {
 		return err
 	}
 	return w.put(updated, batch)
 }
 
 // updated gives rows after the clauses that change them: those of Matched, or those for rows that no
-// source row matches.
-func (p *Merge) updated(batch arrow.RecordBatch, to []int32, e *edit) (arrow.RecordBatch, error) {
+// source row matches; and for each of them the row of the batch that it was.
+func (p *Merge) updated(batch arrow.RecordBatch, to []int32, e *edit) (arrow.RecordBatch, []int32, error) {
 	mem := p.Env.Allocator
 	base := int32(len(p.shape.matched.list))
 	var parts []arrow.RecordBatch
@@ -181,6 +209,7 @@ func (p *Merge) updated(batch arrow.RecordBatch, to []int32, e *edit) (arrow.Rec
 			b.Release()
 		}
 	}()
+	of := make([]int32, 0, len(to))
 	for i, l := range []*clauses{p.shape.matched, p.shape.bySource} {
 		all, which := &pairs{target: batch}, []int32(nil)
 		if i == 0 {
@@ -198,22 +227,26 @@ func (p *Merge) updated(batch arrow.RecordBatch, to []int32, e *edit) (arrow.Rec
 		key := func(k int32) string { return p.keyOfRow(batch, int(all.to[k])) }
 		columns, err := l.apply(mem, all, which, p.shape.everyColumn, key)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		part := array.NewRecordBatch(batch.Schema(), columns, int64(len(which)))
 		release(columns)
-		parts = append(parts, part)
+		parts, of = append(parts, part), append(of, all.to...)
 		if err := p.keeps(batch, all.to, part); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
-	return rows.Concat(mem, parts)
+	all, err := rows.Concat(mem, parts)
+	return all, of, err
 }
 
 // put writes rows that stayed in the file's partition and sets the others aside: those of all files
 // are written together, so that a merge that moves rows does not cut every file into one for each
-// partition.
+// partition, and one that only marks what it changes does not write a small file for each.
 func (w *rewriter) put(updated, batch arrow.RecordBatch) error {
+	if w.set == nil {
+		return w.moved().Append(updated)
+	}
 	same, err := rows.NewEquality(pick(updated, w.partition), pick(batch, w.partition))
 	if err != nil {
 		return err
@@ -229,13 +262,17 @@ func (w *rewriter) put(updated, batch arrow.RecordBatch) error {
 	if len(move) == 0 {
 		return w.set.Write(updated)
 	}
-	if w.file.moved == nil {
-		w.file.moved = w.merge.area.NewBuffer(w.merge.shape.table)
-	}
-	if err := w.taken(updated, move, w.file.moved.Append); err != nil {
+	if err := w.taken(updated, move, w.moved().Append); err != nil {
 		return err
 	}
 	return w.taken(updated, stay, w.set.Write)
+}
+
+func (w *rewriter) moved() *spill.Buffer {
+	if w.file.moved == nil {
+		w.file.moved = w.merge.area.NewBuffer(w.merge.shape.table)
+	}
+	return w.file.moved
 }
 
 func (w *rewriter) taken(batch arrow.RecordBatch, index []int32, to func(arrow.RecordBatch) error) error {
