@@ -28,6 +28,9 @@ func GateRead(p *Protocol, m *Metadata, s *Struct) error {
 	if m.SchemaString == "" {
 		return fmt.Errorf("%w: the metaData has no schemaString, so rows cannot be read", ErrCorrupt)
 	}
+	if err := checkMapping(p, m, s); err != nil {
+		return err
+	}
 	if c := columnOfType(s, Variant); c != "" {
 		return fmt.Errorf("%w: reading needs the table feature variantType: the column %s is a variant", ErrUnsupported, c)
 	}
