@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/bits"
 	"strconv"
+	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -25,6 +26,7 @@ const (
 type StatsBuilder struct {
 	rows    int64
 	columns []*statsNode
+	tight   bool     // say that the bounds are tight
 	masks   [][]byte // scratch, one for each depth of structs
 }
 
@@ -43,14 +45,27 @@ type statsNode struct {
 // NewStatsBuilder gathers for the data columns (not partition columns) of s by the table's properties: the leaves that
 // delta.dataSkippingStatsColumns lists, else the first delta.dataSkippingNumIndexedCols (default 32, -1: all). Strings are cut to
 // delta.dataSkippingStringPrefixLength (default 32) UTF-16 units. An array or a map is one leaf. Under column mapping the
-// statistics carry physical names. A property that cannot be read counts as absent.
+// statistics carry physical names. A property that cannot be read counts as absent. [Snapshot.StatsBuilder] also knows what
+// the protocol says.
 func NewStatsBuilder(s *Struct, partitionBy []string, configuration map[string]string) *StatsBuilder {
+	mode := configuration[propMappingMode]
+	return newStatsBuilder(s, partitionBy, configuration, strings.EqualFold(mode, "name") || strings.EqualFold(mode, "id"), nil)
+}
+
+// StatsBuilder gathers the statistics of a new file of the table as [NewStatsBuilder] does. Names are physical where the
+// table's mapping is in effect, clustering columns have statistics wherever they stand, and where files can have deletion
+// vectors the text says that its bounds are tight.
+func (s *Snapshot) StatsBuilder() *StatsBuilder {
+	b := newStatsBuilder(s.Schema(), s.PartitionColumns(), s.Metadata().Configuration, s.Mapping() != MappingNone, s.clusteringPaths())
+	b.tight = s.Protocol().Supports("deletionVectors")
+	return b
+}
+
+func newStatsBuilder(s *Struct, partitionBy []string, configuration map[string]string, mapped bool, clustering [][]string) *StatsBuilder {
 	partition := make(map[string]bool, len(partitionBy))
 	for _, name := range partitionBy {
 		partition[foldName(name)] = true
 	}
-	mode := configuration[propMappingMode]
-	mapped := mode == "name" || mode == "id"
 	units := defaultPrefixLength
 	if n, err := strconv.Atoi(configuration[propPrefixLength]); err == nil && n >= 0 {
 		units = min(n, maxPrefixLength)
@@ -62,6 +77,11 @@ func NewStatsBuilder(s *Struct, partitionBy []string, configuration map[string]s
 		}
 	}
 	chooseStats(b.columns, configuration)
+	for _, path := range clustering {
+		for _, n := range b.columns {
+			n.choosePath(path, func(n *statsNode, part string) bool { return n.name == part })
+		}
+	}
 	return b
 }
 
@@ -217,6 +237,9 @@ func (m mask) count(n int) int {
 // JSON is the text for add.stats. Text that idem would not read again for its size is left out, bounds first.
 func (b *StatsBuilder) JSON() string {
 	head := append([]byte(`{"numRecords":`), strconv.FormatInt(b.rows, 10)...)
+	if b.tight {
+		head = append(head, `,"tightBounds":true`...)
+	}
 	nulls := appendStats(nil, b.columns, statsNulls)
 	if nulls == nil {
 		return string(append(head, '}'))

@@ -1,6 +1,7 @@
 package delta
 
 import (
+	"encoding/json"
 	"strconv"
 	"strings"
 )
@@ -11,7 +12,7 @@ func chooseStats(columns []*statsNode, configuration map[string]string) {
 		if paths, ok := splitColumnList(list); ok {
 			for _, path := range paths {
 				for _, n := range columns {
-					n.choosePath(path)
+					n.choosePath(path, func(n *statsNode, part string) bool { return foldName(part) == foldName(n.logical) })
 				}
 			}
 			return
@@ -44,9 +45,9 @@ func (n *statsNode) chooseFirst(left *int) {
 	}
 }
 
-// choosePath marks what a path names, and all below it.
-func (n *statsNode) choosePath(path []string) {
-	if foldName(path[0]) != foldName(n.logical) {
+// choosePath marks what a path names, and all below it. is says whether a part of the path names a node.
+func (n *statsNode) choosePath(path []string, is func(n *statsNode, part string) bool) {
+	if !is(n, path[0]) {
 		return
 	}
 	if path = path[1:]; len(path) == 0 {
@@ -55,7 +56,7 @@ func (n *statsNode) choosePath(path []string) {
 		return
 	}
 	for _, child := range n.children {
-		child.choosePath(path)
+		child.choosePath(path, is)
 		n.gather = n.gather || child.gather
 	}
 }
@@ -117,3 +118,32 @@ func cutNamePart(text string) (part, rest string, ok bool) {
 		text = text[1:]
 	}
 }
+
+// clusteringPaths are the paths, in physical names, of the columns that the table is clustered by; nil if it is by none, or
+// if the domain is not what it should be.
+func (s *Snapshot) clusteringPaths() [][]string {
+	var domain struct {
+		Columns []json.RawMessage `json:"clusteringColumns"`
+	}
+	d, ok := s.state.domains.get(clusteringDomain)
+	if !ok || json.Unmarshal([]byte(d.Configuration), &domain) != nil {
+		return nil
+	}
+	var paths [][]string
+	for _, raw := range domain.Columns {
+		var path []string
+		if json.Unmarshal(raw, &path) != nil {
+			path = make([]string, 1) // some writers name a column by its name alone
+			if json.Unmarshal(raw, &path[0]) != nil {
+				continue
+			}
+		}
+		if len(path) > 0 {
+			paths = append(paths, path)
+		}
+	}
+	return paths
+}
+
+// clusteringDomain names the columns that a table is clustered by.
+const clusteringDomain = "delta.clustering"

@@ -52,7 +52,7 @@ func BenchmarkFileSet(b *testing.B) {
 			snap := snapshot(b, numberFields, c.by, nil)
 			batch := numbers(mem, snap.ArrowSchema(), 0, 65_536, c.parts)
 			for b.Loop() {
-				set, err := plan.NewFileSet(b.Context(), newEnv(store.NewMem(), mem), snap)
+				set, err := plan.NewFileSet(b.Context(), newEnv(store.NewMem(), mem), snap, plan.NewRows)
 				require.NoError(b, err)
 				for range 16 {
 					require.NoError(b, set.Write(batch))

@@ -54,7 +54,11 @@ func (f *FileSet) begin(p *filePart) *dataFile {
 
 func (f *FileSet) newFile(p *filePart) *dataFile {
 	file := &dataFile{part: p}
-	file.key = fmt.Sprintf("%spart-%05d-%s.c000%s", p.dir, len(f.files), f.env.NewID(), f.codec.Ext(f.option))
+	id, name := f.env.NewID(), "part"
+	if f.layout.kind == ChangeRows {
+		name = "cdc"
+	}
+	file.key = fmt.Sprintf("%s%s-%05d-%s.c000%s", f.layout.dir(p.dir, id), name, len(f.files), id, f.codec.Ext(f.option))
 	f.files = append(f.files, file)
 	return file
 }
@@ -78,27 +82,41 @@ func (f *FileSet) start(p *filePart, file *dataFile) error {
 		return fmt.Errorf("write %s: %w", file.key, err)
 	}
 	out := &countedWriter{ctx: f.ctx, w: w}
-	if file.writer, err = f.codec.NewWriter(out, f.data, f.option); err != nil {
+	if file.writer, err = f.codec.NewWriter(out, f.layout.stored, f.option); err != nil {
 		w.Abort()
 		return fmt.Errorf("write %s: %w", file.key, err)
 	}
 	file.out = out
-	file.stats = delta.NewStatsBuilder(f.schema, f.split.names(), f.config)
+	if f.layout.kind != ChangeRows {
+		file.stats = f.snap.StatsBuilder()
+	}
 	p.open = file
 	return nil
 }
 
-func (d *dataFile) write(data arrow.RecordBatch) error {
-	d.rows += data.NumRows()
-	return d.writer.Write(data)
+func (d *dataFile) write(l *fileLayout, batch arrow.RecordBatch) error {
+	stored, err := l.file(batch)
+	if err != nil {
+		return err
+	}
+	defer stored.Release()
+	d.rows += batch.NumRows()
+	return d.writer.Write(stored)
 }
 
-// describe gathers statistics and digest. It shares nothing with write.
-func (d *dataFile) describe(whole, data arrow.RecordBatch) error {
+// describe gathers statistics and digest; a file of changes has neither. It shares nothing with
+// write.
+func (d *dataFile) describe(l *fileLayout, batch arrow.RecordBatch) error {
+	if d.stats == nil {
+		return nil
+	}
+	data, own := l.described(batch), l.own(batch)
+	defer data.Release()
+	defer own.Release()
 	if err := d.stats.Add(data); err != nil {
 		return err
 	}
-	sum, err := rows.DigestRows(whole, nil)
+	sum, err := rows.DigestRows(own, nil)
 	if err != nil {
 		return err
 	}
@@ -129,9 +147,10 @@ func (f *FileSet) closeFile(d *dataFile) error {
 		PartitionValues:  d.part.values,
 		Size:             d.out.n,
 		ModificationTime: f.env.Now().UnixMilli(),
-		DataChange:       true,
-		Stats:            d.stats.JSON(),
-		Tags:             map[string]string{TagName: FormatFingerprint(d.rows, d.sum, nil)},
+		DataChange:       d.stats != nil,
+	}
+	if d.stats != nil {
+		d.add.Stats, d.add.Tags = d.stats.JSON(), map[string]string{TagName: FormatFingerprint(d.rows, d.sum, nil)}
 	}
 	d.part.open = nil
 	d.writer, d.stats = nil, nil

@@ -17,10 +17,17 @@ func (e *Env) discard(files []*delta.Add) {
 	for i, f := range files {
 		keys[i] = f.Key
 	}
+	e.discardKeys(keys)
+}
+
+func (e *Env) discardKeys(keys []string) {
+	if len(keys) == 0 {
+		return
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), discardTimeout)
 	defer cancel()
 	if err := e.Store.Delete(ctx, keys...); err != nil && e.Logger != nil {
-		e.Logger.Warn("unreferenced data files stay behind", "files", len(keys), "error", err)
+		e.Logger.Warn("unreferenced files stay behind", "files", len(keys), "error", err)
 	}
 }
 

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
-	"github.com/apache/arrow-go/v18/arrow/array"
 
 	"github.com/idemtable/idem/delta"
 	"github.com/idemtable/idem/internal/parquetio"
@@ -39,17 +38,13 @@ const (
 type FileSet struct {
 	ctx    context.Context
 	env    *Env
+	snap   *delta.Snapshot
 	split  *partitioner
+	layout *fileLayout
 	codec  parquetio.Codec
 	option parquetio.WriteOptions
-	schema *delta.Struct
-	config map[string]string
-
-	all     *arrow.Schema // of the rows
-	data    *arrow.Schema // of the files
-	columns []int         // of the rows, those of data
-	target  int64
-	budget  int64
+	target int64
+	budget int64
 
 	byID  map[string]*filePart
 	parts []*filePart // in order of their first rows
@@ -69,14 +64,18 @@ type filePart struct {
 	waiting int64 // bytes of pending
 }
 
-// NewFileSet prepares to write files for the table as snap has it. The codec is that of ctx. A
-// compression that idem lacks wraps [delta.ErrUnsupported].
-func NewFileSet(ctx context.Context, env *Env, snap *delta.Snapshot) (*FileSet, error) {
+// NewFileSet prepares to write files of a kind for the table as snap has it. The codec is that of
+// ctx. A compression that idem lacks wraps [delta.ErrUnsupported].
+func NewFileSet(ctx context.Context, env *Env, snap *delta.Snapshot, kind FileKind) (*FileSet, error) {
+	if kind == CopiedRows {
+		if err := keepsIDs(snap); err != nil {
+			return nil, err
+		}
+	}
+	split := newPartitioner(snap)
 	f := &FileSet{
-		ctx: ctx, env: env, split: newPartitioner(snap), codec: parquetio.From(ctx),
-		schema: snap.Schema(), config: snap.Metadata().Configuration,
-		all: snap.ArrowSchema(), data: snap.DataSchema(),
-		target: targetBytes(env, snap), budget: env.memoryBytes() / 4,
+		ctx: ctx, env: env, snap: snap, split: split, layout: newFileLayout(snap, kind, split.columns),
+		codec: parquetio.From(ctx), target: targetBytes(env, snap), budget: env.memoryBytes() / 4,
 		byID: map[string]*filePart{},
 	}
 	f.option.Allocator = env.Allocator
@@ -87,13 +86,11 @@ func NewFileSet(ctx context.Context, env *Env, snap *delta.Snapshot) (*FileSet, 
 				delta.ErrUnsupported, compressionProperty, c)
 		}
 	}
-	for i := range f.all.NumFields() {
-		if !slices.Contains(f.split.columns, i) {
-			f.columns = append(f.columns, i)
-		}
-	}
 	return f, nil
 }
+
+// Schema is that of the batches that Write takes: the table's columns, then those of the kind.
+func (f *FileSet) Schema() *arrow.Schema { return f.layout.rows }
 
 // targetBytes is what the caller asks for, else what the table says, else the default.
 func targetBytes(env *Env, snap *delta.Snapshot) int64 {
@@ -106,8 +103,7 @@ func targetBytes(env *Env, snap *delta.Snapshot) int64 {
 	return defaultTargetFileBytes
 }
 
-// Write takes a batch of the whole table schema in the types of delta.ArrowType, conformed and
-// checked. The batch stays the caller's. After an error everything that was written is removed, as
+// Write takes a batch of Schema, conformed and checked. The batch stays the caller's. After an error everything that was written is removed, as
 // far as the store allows, and the set is spent.
 func (f *FileSet) Write(batch arrow.RecordBatch) error {
 	if f.err == nil {
@@ -128,7 +124,7 @@ func (f *FileSet) write(batch arrow.RecordBatch) error {
 	if f.ended {
 		return errors.New("write rows: the set of files is finished")
 	}
-	if !batch.Schema().Equal(f.all) {
+	if !batch.Schema().Equal(f.layout.rows) {
 		if err := f.sameTypes(batch); err != nil {
 			return err
 		}
@@ -155,12 +151,13 @@ func (f *FileSet) write(batch arrow.RecordBatch) error {
 }
 
 func (f *FileSet) sameTypes(batch arrow.RecordBatch) error {
-	if int(batch.NumCols()) != f.all.NumFields() {
-		return fmt.Errorf("write rows: a batch has %d columns, the table %d", batch.NumCols(), f.all.NumFields())
+	all := f.layout.rows
+	if int(batch.NumCols()) != all.NumFields() {
+		return fmt.Errorf("write rows: a batch has %d columns, the files %d", batch.NumCols(), all.NumFields())
 	}
-	for i, want := range f.all.Fields() {
+	for i, want := range all.Fields() {
 		if batch.ColumnName(i) != want.Name || !arrow.TypeEqual(batch.Column(i).DataType(), want.Type) {
-			return fmt.Errorf("write rows: column %d is %s %s, the table has %s %s", i+1, batch.ColumnName(i), batch.Column(i).DataType(), want.Name, want.Type)
+			return fmt.Errorf("write rows: column %d is %s %s, the files have %s %s", i+1, batch.ColumnName(i), batch.Column(i).DataType(), want.Name, want.Type)
 		}
 	}
 	return nil
@@ -236,7 +233,7 @@ func releaseJobs(jobs []job) {
 func (f *FileSet) part(g *group) *filePart {
 	p := f.byID[g.id]
 	if p == nil {
-		p = &filePart{values: g.values, dir: delta.PartitionDir(f.split.names(), g.values)}
+		p = &filePart{values: g.values, dir: delta.PartitionDir(f.split.keys, g.values)}
 		if p.values == nil {
 			p.values = map[string]*string{}
 		}
@@ -287,24 +284,17 @@ func (f *FileSet) encode(jobs []job) error {
 		j := jobs[i/2]
 		for _, b := range j.batches {
 			var err error
-			data := f.project(b)
 			if i%2 == 0 {
-				err = j.file.write(data)
+				err = j.file.write(f.layout, b)
 			} else {
-				err = j.file.describe(b, data)
+				err = j.file.describe(f.layout, b)
 			}
-			data.Release()
 			if err != nil {
 				return fmt.Errorf("write %s: %w", j.file.key, err)
 			}
 		}
 		return nil
 	})
-}
-
-// project drops the partition columns. The caller releases the result.
-func (f *FileSet) project(batch arrow.RecordBatch) arrow.RecordBatch {
-	return array.NewRecordBatch(f.data, pick(batch, f.columns), batch.NumRows())
 }
 
 // relieve closes files until what is held is within the budget.
@@ -353,8 +343,8 @@ func (f *FileSet) finishPart(p *filePart, file *dataFile) error {
 	return f.closeFile(p.open)
 }
 
-// Finish closes every file and gives their adds, in the order in which they were begun. No rows
-// make no file. After an error everything is removed as after one of Write.
+// Finish closes every file and gives their adds, in the order in which they were begun; of change
+// rows they are what [Changes] takes. No rows make no file. After an error everything is removed as after one of Write.
 func (f *FileSet) Finish() ([]*delta.Add, error) {
 	if f.err != nil {
 		return nil, f.err
@@ -405,5 +395,5 @@ func (f *FileSet) Abort() {
 // Rows is the number of rows taken.
 func (f *FileSet) Rows() int64 { return f.rows }
 
-// Digest is that of all rows, all columns; it stands once Finish has returned.
+// Digest is that of all rows, all columns of the table, but 0 of change rows; it stands once Finish has returned.
 func (f *FileSet) Digest() rows.Digest { return f.sum }

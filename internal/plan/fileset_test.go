@@ -155,7 +155,7 @@ func TestFileSetKeepsEveryType(t *testing.T) {
 				sum, err := rows.DigestRows(batch, nil)
 				require.NoError(t, err)
 
-				set, err := plan.NewFileSet(t.Context(), env, snap)
+				set, err := plan.NewFileSet(t.Context(), env, snap, plan.NewRows)
 				require.NoError(t, err)
 				require.NoError(t, set.Write(batch))
 				adds, err := set.Finish()
@@ -177,7 +177,7 @@ func TestFileSetPartitionValues(t *testing.T) {
 	mem := checked(t)
 	snap := snapshot(t, []delta.Field{nullable("id", delta.Long), nullable("Day", delta.Date), nullable("r", delta.Double)}, []string{"Day", "r"}, nil)
 	env := newEnv(store.NewMem(), mem)
-	set, err := plan.NewFileSet(t.Context(), env, snap)
+	set, err := plan.NewFileSet(t.Context(), env, snap, plan.NewRows)
 	require.NoError(t, err)
 	b := array.NewRecordBuilder(mem, snap.ArrowSchema())
 	defer b.Release()
@@ -217,7 +217,7 @@ func TestFileSetPartitionValues(t *testing.T) {
 func TestFileSetRefusesPartitionValueWithoutText(t *testing.T) {
 	mem := checked(t)
 	snap := snapshot(t, []delta.Field{nullable("id", delta.Long), nullable("x", delta.Binary)}, []string{"x"}, nil)
-	set, err := plan.NewFileSet(t.Context(), newEnv(store.NewMem(), mem), snap)
+	set, err := plan.NewFileSet(t.Context(), newEnv(store.NewMem(), mem), snap, plan.NewRows)
 	require.NoError(t, err)
 	batch := fromRows(t, mem, snap.ArrowSchema(), `[{"id": 1, "x": "/w=="}]`)
 	defer batch.Release()
@@ -268,7 +268,7 @@ func TestFileSetClosesFilesAtTheTarget(t *testing.T) {
 			snap := snapshot(t, numberFields, nil, configuration)
 			env := newEnv(store.NewMem(), mem)
 			env.TargetFileBytes = c.option
-			set, err := plan.NewFileSet(t.Context(), env, snap)
+			set, err := plan.NewFileSet(t.Context(), env, snap, plan.NewRows)
 			require.NoError(t, err)
 			batch := numbers(mem, snap.ArrowSchema(), 0, n, 3)
 			defer batch.Release()
@@ -299,7 +299,7 @@ func TestFileSetWithinItsBudget(t *testing.T) {
 			snap := snapshot(t, numberFields, []string{"p"}, nil)
 			env := newEnv(store.NewMem(), mem)
 			env.MemoryBytes = budget
-			set, err := plan.NewFileSet(t.Context(), env, snap)
+			set, err := plan.NewFileSet(t.Context(), env, snap, plan.NewRows)
 			require.NoError(t, err)
 			var want []string
 			for i := range 5 {
@@ -327,7 +327,7 @@ func TestFileSetParallelEqualsSequential(t *testing.T) {
 		snap := snapshot(t, numberFields, []string{"p"}, nil)
 		env := newEnv(store.NewMem(), mem)
 		env.Parallelism, env.TargetFileBytes = parallel, 16<<10
-		set, err := plan.NewFileSet(t.Context(), env, snap)
+		set, err := plan.NewFileSet(t.Context(), env, snap, plan.NewRows)
 		require.NoError(t, err)
 		for i := range 10 {
 			batch := numbers(mem, snap.ArrowSchema(), i*1000, 1000, 3)
@@ -363,7 +363,7 @@ func TestFileSetLeavesNothingAfterAFailure(t *testing.T) {
 					faulty := storetest.NewFaulty(inner, storetest.Rule{Op: op, Nth: nth, Fault: storetest.Fault{Kind: kind}})
 					env := newEnv(faulty, memory.NewGoAllocator())
 					env.TargetFileBytes = 4 << 10
-					set, err := plan.NewFileSet(t.Context(), env, snap)
+					set, err := plan.NewFileSet(t.Context(), env, snap, plan.NewRows)
 					require.NoError(t, err)
 					batch := numbers(env.Allocator, snap.ArrowSchema(), 0, 2000, 2)
 					defer batch.Release()
@@ -388,7 +388,7 @@ func TestFileSetAbort(t *testing.T) {
 	for _, finish := range []bool{false, true} {
 		env := newEnv(store.NewMem(), mem)
 		env.TargetFileBytes = 4 << 10
-		set, err := plan.NewFileSet(t.Context(), env, snap)
+		set, err := plan.NewFileSet(t.Context(), env, snap, plan.NewRows)
 		require.NoError(t, err)
 		batch := numbers(mem, snap.ArrowSchema(), 0, 2000, 2)
 		require.NoError(t, set.Write(batch))
@@ -410,7 +410,7 @@ func TestFileSetStopsWithItsContext(t *testing.T) {
 	snap := snapshot(t, numberFields, nil, nil)
 	env := newEnv(store.NewMem(), mem)
 	ctx, cancel := context.WithCancel(t.Context())
-	set, err := plan.NewFileSet(ctx, env, snap)
+	set, err := plan.NewFileSet(ctx, env, snap, plan.NewRows)
 	require.NoError(t, err)
 	batch := numbers(mem, snap.ArrowSchema(), 0, 10, 1)
 	defer batch.Release()
@@ -423,7 +423,7 @@ func TestFileSetStopsWithItsContext(t *testing.T) {
 
 func TestFileSetOfNothing(t *testing.T) {
 	snap := snapshot(t, numberFields, nil, nil)
-	set, err := plan.NewFileSet(t.Context(), newEnv(store.NewMem(), checked(t)), snap)
+	set, err := plan.NewFileSet(t.Context(), newEnv(store.NewMem(), checked(t)), snap, plan.NewRows)
 	require.NoError(t, err)
 	adds, err := set.Finish()
 	require.NoError(t, err)
@@ -437,7 +437,7 @@ func TestFileSetCompression(t *testing.T) {
 	for codec, ext := range map[string]string{"ZSTD": ".zstd.parquet", "uncompressed": ".parquet", "gzip": ".gz.parquet"} {
 		snap := snapshot(t, numberFields, nil, map[string]string{"delta.parquet.compression.codec": codec})
 		env := newEnv(store.NewMem(), mem)
-		set, err := plan.NewFileSet(t.Context(), env, snap)
+		set, err := plan.NewFileSet(t.Context(), env, snap, plan.NewRows)
 		require.NoError(t, err)
 		batch := numbers(mem, snap.ArrowSchema(), 0, 10, 1)
 		require.NoError(t, set.Write(batch))
@@ -448,7 +448,7 @@ func TestFileSetCompression(t *testing.T) {
 		check(t, env, snap, adds)
 	}
 	snap := snapshot(t, numberFields, nil, map[string]string{"delta.parquet.compression.codec": "lzo"})
-	_, err := plan.NewFileSet(t.Context(), newEnv(store.NewMem(), mem), snap)
+	_, err := plan.NewFileSet(t.Context(), newEnv(store.NewMem(), mem), snap, plan.NewRows)
 	require.ErrorIs(t, err, delta.ErrUnsupported)
 	require.ErrorContains(t, err, "lzo")
 }
@@ -460,7 +460,7 @@ func TestFileSetRefusesOtherSchemas(t *testing.T) {
 		column("id", arrow.PrimitiveTypes.Int64),
 		arrow.NewSchema(append(slices.Clone(snap.ArrowSchema().Fields()[:2]), arrow.Field{Name: "text", Type: arrow.PrimitiveTypes.Int64}), nil),
 	} {
-		set, err := plan.NewFileSet(t.Context(), newEnv(store.NewMem(), mem), snap)
+		set, err := plan.NewFileSet(t.Context(), newEnv(store.NewMem(), mem), snap, plan.NewRows)
 		require.NoError(t, err)
 		batch := fromRows(t, mem, schema, `[{"id": 1}]`)
 		require.Error(t, set.Write(batch))

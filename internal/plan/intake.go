@@ -81,7 +81,7 @@ func (in *intake) one(batch arrow.RecordBatch, first int64, inside *guard, f fun
 
 // write makes data files of the input. On failure nothing of them is left.
 func (in *intake) write(ctx context.Context, inside *guard) (*written, error) {
-	set, err := NewFileSet(ctx, in.env, in.snap)
+	set, err := NewFileSet(ctx, in.env, in.snap, NewRows)
 	if err != nil {
 		return nil, err
 	}

@@ -28,7 +28,7 @@ func (p *Merge) insert(ctx context.Context, snap *delta.Snapshot, changed []*tou
 		return nil
 	}
 	p.inserts = nil
-	set, err := NewFileSet(ctx, p.Env, snap)
+	set, err := NewFileSet(ctx, p.Env, snap, NewRows)
 	if err != nil {
 		return err
 	}

@@ -76,7 +76,7 @@ func (p *Merge) rewriteFile(ctx context.Context, snap *delta.Snapshot, t *touche
 }
 
 func (p *Merge) copyFile(ctx context.Context, snap *delta.Snapshot, t *touched) error {
-	set, err := NewFileSet(ctx, p.Env, snap)
+	set, err := NewFileSet(ctx, p.Env, snap, NewRows)
 	if err != nil {
 		return err
 	}

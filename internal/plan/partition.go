@@ -73,6 +73,7 @@ func (g *group) contiguous() bool {
 type partitioner struct {
 	columns []int // of the table
 	fields  []delta.Field
+	keys    []string // in add.partitionValues
 }
 
 func newPartitioner(snap *delta.Snapshot) *partitioner {
@@ -81,17 +82,9 @@ func newPartitioner(snap *delta.Snapshot) *partitioner {
 		i := snap.Schema().Index(name)
 		p.columns = append(p.columns, i)
 		p.fields = append(p.fields, snap.Schema().Fields[i])
+		p.keys = append(p.keys, snap.PartitionKey(name))
 	}
 	return p
-}
-
-// names are the partition columns in the order of the table's partitioning.
-func (p *partitioner) names() []string {
-	out := make([]string, len(p.fields))
-	for i, f := range p.fields {
-		out[i] = f.Name
-	}
-	return out
 }
 
 // split groups the rows of a batch, groups in order of their first rows.
@@ -169,7 +162,7 @@ func (p *partitioner) valuesOf(columns []arrow.Array, row int) (map[string]*stri
 		if err != nil {
 			return nil, "", fmt.Errorf("partition column %q: %w", f.Name, err)
 		}
-		values[f.Name] = text
+		values[p.keys[i]] = text
 		if text == nil {
 			id.WriteString("-;")
 			continue

@@ -205,7 +205,7 @@ func (p *Replace) copyRest(ctx context.Context, snap *delta.Snapshot, old *oldSl
 }
 
 func (p *Replace) copyFile(ctx context.Context, snap *delta.Snapshot, f *fileSlice, where *pred.Predicate) ([]*delta.Add, error) {
-	set, err := NewFileSet(ctx, p.Env, snap)
+	set, err := NewFileSet(ctx, p.Env, snap, CopiedRows)
 	if err != nil {
 		return nil, err
 	}
