@@ -19,6 +19,9 @@ type ConformOptions struct {
 	// Partial gives only the columns that the rows have; otherwise columns that they lack are NULL.
 	Partial bool
 
+	// Makes says what the table does for columns that the rows lack, by folded name.
+	Makes map[string]making
+
 	// Evolve says that the columns that the rows bring were added to the table: an error about a
 	// type says that those of others stay.
 	Evolve bool
@@ -57,11 +60,14 @@ func NewConformer(input *arrow.Schema, table *arrow.Schema, o ConformOptions) (*
 	for i, f := range table.Fields() {
 		column := conformColumn{from: bound[i]}
 		if column.from < 0 {
-			c.missing = append(c.missing, f.Name)
+			makes := o.Makes[foldName(f.Name)]
+			if makes != makesAlways {
+				c.missing = append(c.missing, f.Name)
+			}
 			if o.Partial {
 				continue
 			}
-			if !f.Nullable {
+			if !f.Nullable && makes == makesNothing {
 				return nil, fmt.Errorf("%w: the rows lack the column %q, which is NOT NULL and has no default; give it a value in every row",
 					delta.ErrInput, f.Name)
 			}
@@ -130,8 +136,20 @@ func appendMissing(out []string, from, to arrow.DataType, path string) []string 
 func (c *Conformer) Schema() *arrow.Schema { return c.out }
 
 // Missing names the columns of the table that the rows lack, in table order; fields of columns that
-// they have by dotted paths ("address.street", "lines.element.price", "labels.value.text").
+// they have by dotted paths ("address.street", "lines.element.price", "labels.value.text"). Columns
+// that the table always makes itself are not missing.
 func (c *Conformer) Missing() []string { return slices.Clone(c.missing) }
+
+// given names the columns of Schema that the rows have.
+func (c *Conformer) given() []string {
+	var out []string
+	for i, column := range c.columns {
+		if column.from >= 0 {
+			out = append(out, c.out.Field(i).Name)
+		}
+	}
+	return out
+}
 
 // Batch converts a batch of the input schema. Columns that have the table's type already are shared,
 // not copied. firstRow is the number of rows before the batch; messages count rows from 1. A value that the column

@@ -80,6 +80,6 @@ func fits(snap *delta.Snapshot, in Input, evolves bool) (evolved, error) {
 	if err != nil || in.Reader == nil {
 		return to, err
 	}
-	_, err = NewConformer(in.Reader.Schema(), to.snap.ArrowSchema(), ConformOptions{Evolve: evolves})
+	_, err = conformer(in.Reader.Schema(), to.snap, evolves)
 	return to, err
 }

@@ -4,25 +4,32 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
 
 	"github.com/idemtable/idem/delta"
 	"github.com/idemtable/idem/internal/rows"
 )
 
-// intake takes the rows of a call in: conform, normalise, check, then write or hash.
+// intake takes the rows of a call in: conform, fill, normalise, check, then write or hash.
 type intake struct {
 	env     *Env
 	snap    *delta.Snapshot
 	input   Input
 	conform *Conformer
+	fill    *filler
 	check   *Validator
 }
 
 // newIntake takes rows in for a table; evolves says that the columns they bring were added to it.
 func newIntake(env *Env, snap *delta.Snapshot, in Input, evolves bool) (*intake, error) {
-	c, err := NewConformer(in.Reader.Schema(), snap.ArrowSchema(), ConformOptions{Evolve: evolves})
+	c, err := conformer(in.Reader.Schema(), snap, evolves)
+	if err != nil {
+		return nil, err
+	}
+	f, err := newFiller(env, snap, c.given())
 	if err != nil {
 		return nil, err
 	}
@@ -30,14 +37,40 @@ func newIntake(env *Env, snap *delta.Snapshot, in Input, evolves bool) (*intake,
 	if err != nil {
 		return nil, err
 	}
-	return &intake{env: env, snap: snap, input: in, conform: c, check: v}, nil
+	return &intake{env: env, snap: snap, input: in, conform: c, fill: f, check: v}, nil
 }
 
-// written is what an intake wrote or hashed.
+// written is what an intake wrote or hashed. sum leaves volatile columns out, so that it is the same
+// at every run.
 type written struct {
-	files []*delta.Add
-	rows  int64
-	sum   rows.Digest
+	files   []*delta.Add
+	rows    int64
+	sum     rows.Digest
+	steady  steady
+	numbers *numbers // that the rows of files have
+}
+
+// steady is what stays the same from run to run: all columns but some.
+type steady struct{ without []string }
+
+// whole says that nothing is left out.
+func (s steady) whole() bool { return len(s.without) == 0 }
+
+// digest is that of rows, of those that keep names if it is not nil.
+func (s steady) digest(batch arrow.RecordBatch, keep []bool) (rows.Digest, error) {
+	if s.whole() {
+		return rows.DigestRows(batch, keep)
+	}
+	var fields []arrow.Field
+	var columns []arrow.Array
+	for c, f := range batch.Schema().Fields() {
+		if !slices.Contains(s.without, f.Name) {
+			fields, columns = append(fields, f), append(columns, batch.Column(c))
+		}
+	}
+	rest := array.NewRecordBatch(arrow.NewSchema(fields, nil), columns, batch.NumRows())
+	defer rest.Release()
+	return rows.DigestRows(rest, keep)
 }
 
 // each gives every batch of the input, ready to be written. inside, if any, sees it first.
@@ -62,7 +95,12 @@ func (in *intake) one(batch arrow.RecordBatch, first int64, inside *guard, f fun
 		return err
 	}
 	defer typed.Release()
-	ready, err := NormalisePartitions(mem, typed, in.snap.PartitionColumns())
+	filled, err := in.fill.Batch(mem, typed, first)
+	if err != nil {
+		return err
+	}
+	defer filled.Release()
+	ready, err := NormalisePartitions(mem, filled, in.snap.PartitionColumns())
 	if err != nil {
 		return err
 	}
@@ -85,31 +123,41 @@ func (in *intake) write(ctx context.Context, inside *guard) (*written, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := in.each(ctx, inside, set.Write); err != nil {
-		set.Abort()
-		return nil, err
-	}
-	files, err := set.Finish()
+	w := &written{steady: in.fill.steady(), numbers: in.fill.numbers}
+	err = in.each(ctx, inside, func(batch arrow.RecordBatch) error {
+		if !w.steady.whole() {
+			if err := w.add(batch); err != nil {
+				return err
+			}
+		}
+		return set.Write(batch)
+	})
 	if err != nil {
 		set.Abort()
 		return nil, err
 	}
-	return &written{files: files, rows: set.Rows(), sum: set.Digest()}, nil
+	if w.files, err = set.Finish(); err != nil {
+		set.Abort()
+		return nil, err
+	}
+	if w.steady.whole() {
+		w.rows, w.sum = set.Rows(), set.Digest() // computed beside the files
+	}
+	return w, nil
+}
+
+// add counts rows.
+func (w *written) add(batch arrow.RecordBatch) error {
+	d, err := w.steady.digest(batch, nil)
+	w.sum = w.sum.Add(d)
+	w.rows += batch.NumRows()
+	return err
 }
 
 // hash reads the input without writing it.
 func (in *intake) hash(ctx context.Context, inside *guard) (*written, error) {
-	var w written
-	err := in.each(ctx, inside, func(batch arrow.RecordBatch) error {
-		d, err := rows.DigestRows(batch, nil)
-		if err != nil {
-			return err
-		}
-		w.sum = w.sum.Add(d)
-		w.rows += batch.NumRows()
-		return nil
-	})
-	return &w, err
+	w := &written{steady: in.fill.steady(), numbers: newNumbers()}
+	return w, in.each(ctx, inside, w.add)
 }
 
 // partitionParameter is the partition columns as other engines put them into commitInfo.

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -24,8 +25,9 @@ const (
 	constraintPrefix   = "delta.constraints."
 )
 
-// Validator holds the rules that every row of a table must keep: NOT NULL at every level, column
-// invariants and CHECK constraints. It is immutable and safe for many goroutines.
+// Validator holds the rules that every row of a table must keep: NOT NULL and the lengths of char and
+// varchar at every level, column invariants and CHECK constraints. It is immutable and safe for many
+// goroutines.
 type Validator struct {
 	required []requirement // one for each column of the table
 	rules    []rule
@@ -44,7 +46,15 @@ type rule struct {
 func NewValidator(snap *delta.Snapshot) (*Validator, error) {
 	v := &Validator{}
 	for _, f := range snap.Schema().Fields {
-		v.required = append(v.required, requirementOf(f.Type, f.Nullable, f.Name))
+		limit, err := f.CharType()
+		if err != nil {
+			return nil, err
+		}
+		r, err := requirementOf(f.Type, limit, f.Nullable, f.Name)
+		if err != nil {
+			return nil, err
+		}
+		v.required = append(v.required, r)
 	}
 	if snap.Protocol().Supports(invariantsFeature) {
 		if err := v.invariants(snap, snap.Schema(), ""); err != nil {
@@ -146,11 +156,15 @@ func (v *Validator) Check(mem memory.Allocator, batch arrow.RecordBatch, firstRo
 	}
 	whole := func(i int) int { return i }
 	for c := range v.required {
-		b := breach{first: -1}
-		b.look(&v.required[c], batch.Column(c), whole)
-		if b.first >= 0 {
+		nulls := breach{test: absent, first: -1}
+		if nulls.look(&v.required[c], batch.Column(c), whole); nulls.first >= 0 {
 			return fmt.Errorf("%w: column %q is NOT NULL, and %d of %d rows have NULL, the first of them row %d; give every row a value",
-				delta.ErrInput, b.path, b.count, batch.NumRows(), firstRow+int64(b.first)+1)
+				delta.ErrInput, nulls.of.path, nulls.count, batch.NumRows(), firstRow+int64(nulls.first)+1)
+		}
+		texts := breach{test: overlong, first: -1}
+		if texts.look(&v.required[c], batch.Column(c), whole); texts.first >= 0 {
+			return fmt.Errorf("%w: column %q is %s, and %d of %d rows have a longer text, the first of them row %d (%s); nothing is cut, and spaces at the end count: shorten it in the rows",
+				delta.ErrInput, texts.of.path, texts.of.limit.Name, texts.count, batch.NumRows(), firstRow+int64(texts.first)+1, clip(texts.value))
 		}
 	}
 	for i := range v.rules {
@@ -179,47 +193,86 @@ func (r *rule) check(mem memory.Allocator, batch arrow.RecordBatch, firstRow int
 		delta.ErrInput, r.kind, r.name, r.text, bad, mask.Len(), firstRow+int64(first)+1, describe(batch, r.where.ColumnNames(), first))
 }
 
-// requirement says where in a column values must not be NULL.
+// requirement says where in a column values must not be NULL, and texts not be long.
 type requirement struct {
 	path     string
 	here     bool
-	children []requirement // of a struct, or the one of a list's elements, or a map's key and value
-	below    bool          // a child requires something
+	limit    *delta.CharType // of this text; nil for none
+	children []requirement   // of a struct, or the one of a list's elements, or a map's key and value
+	below    bool            // a child requires something
 }
 
-func requirementOf(t delta.Type, nullable bool, path string) requirement {
+// requirementOf gathers what a type requires. limit is that of the texts in it, nil for none.
+func requirementOf(t delta.Type, limit *delta.CharType, nullable bool, path string) (requirement, error) {
 	r := requirement{path: path, here: !nullable}
+	if limit != nil && limit.Length > 0 {
+		r.limit = limit
+	}
+	var err error
+	child := func(t delta.Type, limit *delta.CharType, nullable bool, name string) {
+		c, failed := requirementOf(t, limit, nullable, path+"."+name)
+		if err == nil {
+			err = failed
+		}
+		r.children = append(r.children, c)
+		r.below = r.below || c.here || c.below || c.limit != nil
+	}
 	switch t := t.(type) {
 	case *delta.Struct:
 		for _, f := range t.Fields {
-			r.children = append(r.children, requirementOf(f.Type, f.Nullable, path+"."+f.Name))
+			own, failed := f.CharType()
+			if failed != nil {
+				return r, failed
+			}
+			if own == nil {
+				own = limit.Field(f.Name)
+			}
+			child(f.Type, own, f.Nullable, f.Name)
 		}
 	case *delta.Array:
-		r.children = []requirement{requirementOf(t.Element, t.ContainsNull, path+".element")}
+		child(t.Element, limit.Element(), t.ContainsNull, "element")
 	case *delta.Map:
-		r.children = []requirement{
-			requirementOf(t.Key, false, path+".key"),
-			requirementOf(t.Value, t.ValueContainsNull, path+".value"),
-		}
+		child(t.Key, limit.Key(), false, "key")
+		child(t.Value, limit.Value(), t.ValueContainsNull, "value")
 	}
-	for _, c := range r.children {
-		r.below = r.below || c.here || c.below
-	}
-	return r
+	return r, err
 }
 
-// breach is what was found: the first NULL in row order of the first path that has one.
+// breach is what was found: the first value in row order, of the first requirement, that a test
+// finds broken.
 type breach struct {
-	path  string
+	test  func(r *requirement, a arrow.Array) func(i int) bool // nil if a requires nothing
+	of    *requirement
 	first int
 	count int
+	value string // the first, if it is a text
+}
+
+// absent finds NULLs that must not be.
+func absent(r *requirement, a arrow.Array) func(i int) bool {
+	if !r.here || a.NullN() == 0 {
+		return nil
+	}
+	return func(i int) bool { return a.IsNull(i) || a.DataType().ID() == arrow.NULL }
+}
+
+// overlong finds texts of more characters than their type has.
+func overlong(r *requirement, a arrow.Array) func(i int) bool {
+	texts, ok := a.(*array.String)
+	if r.limit == nil || !ok {
+		return nil
+	}
+	most := r.limit.Length
+	return func(i int) bool {
+		return texts.IsValid(i) && texts.ValueLen(i) > most && utf8.RuneCountInString(texts.Value(i)) > most
+	}
 }
 
 // look searches a column. rowOf gives the row of the batch in which value i lies, -1 if a level
 // above it is NULL.
 func (b *breach) look(r *requirement, a arrow.Array, rowOf func(i int) int) {
-	if r.here && a.NullN() > 0 {
-		b.nulls(r, a, rowOf)
+	if broken := b.test(r, a); broken != nil {
+		b.search(r, a, broken, rowOf)
 	}
 	if b.first >= 0 || !r.below {
 		return
@@ -250,10 +303,10 @@ func (b *breach) look(r *requirement, a arrow.Array, rowOf func(i int) int) {
 	}
 }
 
-func (b *breach) nulls(r *requirement, a arrow.Array, rowOf func(i int) int) {
+func (b *breach) search(r *requirement, a arrow.Array, broken func(i int) bool, rowOf func(i int) int) {
 	last := -1
 	for i := range a.Len() {
-		if a.IsValid(i) && a.DataType().ID() != arrow.NULL {
+		if !broken(i) {
 			continue
 		}
 		row := rowOf(i)
@@ -261,7 +314,10 @@ func (b *breach) nulls(r *requirement, a arrow.Array, rowOf func(i int) int) {
 			continue
 		}
 		if b.first < 0 {
-			b.first, b.path = row, r.path
+			b.first, b.of = row, r
+			if texts, ok := a.(*array.String); ok && texts.IsValid(i) {
+				b.value = texts.Value(i)
+			}
 		}
 		b.count++
 		last = row
