@@ -52,7 +52,7 @@ func (s *Snapshot) Mapping() MappingMode {
 // FieldIDKey, at every level. The columns of RowIDColumn and RowCommitVersionColumn get the names
 // under which the table materialises them. Without anything to rename it is columns itself.
 func (s *Snapshot) Stored(columns *arrow.Schema) *arrow.Schema {
-	ids, versions := s.materialised()
+	ids, versions := s.MaterialisedRowIDs()
 	m := s.definition.mapping
 	if m == nil && ids == "" && versions == "" {
 		return columns

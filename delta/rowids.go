@@ -22,9 +22,10 @@ func (s *Snapshot) TracksRows() bool {
 	return s.state.protocol.Supports("rowTracking") && isTrue(s.state.metadata, keyRowTracking)
 }
 
-// materialised gives the names under which data files may hold the ids and the commit versions of
-// rows that came from other files; "" where the table names none.
-func (s *Snapshot) materialised() (ids, versions string) {
+// MaterialisedRowIDs gives the names of the columns in which data files may hold the ids and the commit
+// versions of rows that came from other files; "" where the table names none. They are not in the
+// schema.
+func (s *Snapshot) MaterialisedRowIDs() (ids, versions string) {
 	if !s.TracksRows() {
 		return "", ""
 	}

@@ -5,7 +5,9 @@
 // returned. It never changes a table.
 //
 // Batches have the snapshot's Arrow schema ([delta.ArrowSchema]) or the requested columns of it:
-// partition columns come from the log, columns that a file lacks are NULL.
+// partition columns come from the log, columns that a file lacks are NULL. Names are the table's at
+// every level, whatever column mapping calls them in files. Rows that a deletion vector deletes are
+// not given out; a file whose vector cannot be had is an error, never more rows.
 package scan
 
 import (
@@ -54,6 +56,11 @@ type Request struct {
 
 	// Where keeps the rows for which it is TRUE. nil keeps all.
 	Where expr.Expr
+
+	// RowIDs appends the columns delta.RowIDColumn, the row's stable id, and
+	// delta.RowCommitVersionColumn, the version that last changed it. A table that does not track
+	// rows, or that has a column of such a name, is an error that wraps delta.ErrInput.
+	RowIDs bool
 
 	// Files restricts the read to these files of the snapshot. nil means all.
 	Files []*delta.Add

@@ -3,25 +3,74 @@ package scan
 import (
 	"context"
 	"fmt"
+	"iter"
 
 	"github.com/apache/arrow-go/v18/arrow"
-	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/memory"
-	"github.com/apache/arrow-go/v18/arrow/scalar"
 
 	"github.com/idemtable/idem/delta"
 	"github.com/idemtable/idem/internal/parquetio"
+	"github.com/idemtable/idem/internal/rows"
+	"github.com/idemtable/idem/internal/vectors"
 )
 
-// File reads the rows of one live file, in file order, every row: columns nil means all.
-func File(ctx context.Context, t Table, f *delta.Add, columns []string) Batches {
-	return func(yield func(arrow.RecordBatch, error) bool) {
+// Piece is some of a file's live rows, in file order.
+type Piece struct {
+	_ struct{}
+
+	// Batch holds the rows. It is valid until the next piece is asked for; retain it to keep it.
+	Batch arrow.RecordBatch
+
+	first int64   // physical index of the row that kept counts from
+	kept  []int32 // nil: every row from first on
+}
+
+// Row is the physical index in the file, deleted rows counted, of row i of Batch.
+func (p Piece) Row(i int) int64 {
+	if p.kept == nil {
+		return p.first + int64(i)
+	}
+	return p.first + int64(p.kept[i])
+}
+
+// LiveOptions say what comes beside the columns.
+type LiveOptions struct {
+	_ struct{}
+
+	// RowIDs appends the columns delta.RowIDColumn and delta.RowCommitVersionColumn. A table that
+	// does not track rows, or that has a column of such a name, is an error that wraps
+	// delta.ErrInput.
+	RowIDs bool
+}
+
+// Live reads the live rows of a file of the snapshot: those that its deletion vector does not
+// delete. columns nil means all. Errors are those of Rows.
+func Live(ctx context.Context, t Table, f *delta.Add, columns []string, o LiveOptions) iter.Seq2[Piece, error] {
+	return func(yield func(Piece, error) bool) {
 		want, err := project(t.Snapshot, columns)
+		if err == nil && o.RowIDs {
+			want, err = withRowIDs(t.Snapshot, want)
+		}
 		if err != nil {
-			yield(nil, err)
+			yield(Piece{}, err)
 			return
 		}
-		readFile(ctx, t, f, want)(yield)
+		readLive(ctx, t, f, want)(yield)
+	}
+}
+
+// File reads the live rows of a file of the snapshot. columns nil means all.
+func File(ctx context.Context, t Table, f *delta.Add, columns []string) Batches {
+	return batches(Live(ctx, t, f, columns, LiveOptions{}))
+}
+
+func batches(pieces iter.Seq2[Piece, error]) Batches {
+	return func(yield func(arrow.RecordBatch, error) bool) {
+		for p, err := range pieces {
+			if !yield(p.Batch, err) || err != nil {
+				return
+			}
+		}
 	}
 }
 
@@ -53,106 +102,122 @@ func names(s *arrow.Schema) []string {
 	return out
 }
 
-// layout says where each wanted column of a file comes from.
-type layout struct {
-	want      *arrow.Schema
-	data      *arrow.Schema   // the columns read from the file
-	from      []int           // column of data, or -1 for a partition column
-	constants []scalar.Scalar // of partition columns
+// readLive reads the live rows of a file in the columns of want: the table's, and those of row ids.
+func readLive(ctx context.Context, t Table, f *delta.Add, want *arrow.Schema) iter.Seq2[Piece, error] {
+	return func(yield func(Piece, error) bool) {
+		r, err := openLive(ctx, t, f, want)
+		if err == nil {
+			defer r.file.Close()
+			err = r.run(ctx, yield)
+		}
+		if err != nil {
+			yield(Piece{}, fmt.Errorf("read %s: %w", f.Path, err))
+		}
+	}
 }
 
-func newLayout(snap *delta.Snapshot, f *delta.Add, want *arrow.Schema) (*layout, error) {
-	l := &layout{want: want, from: make([]int, want.NumFields()), constants: make([]scalar.Scalar, want.NumFields())}
-	partition := map[string]bool{}
-	for _, c := range snap.PartitionColumns() {
-		partition[c] = true
+// liveReader reads the live rows of one file.
+type liveReader struct {
+	layout  *layout
+	mem     memory.Allocator
+	file    parquetio.Reader
+	deleted *delta.Vector // nil: no row
+}
+
+// openLive opens a file and its vector: a file whose vector cannot be had is not read.
+func openLive(ctx context.Context, t Table, f *delta.Add, want *arrow.Schema) (*liveReader, error) {
+	if f.DeletionVector != nil && !t.Snapshot.Protocol().Supports("deletionVectors") {
+		return nil, fmt.Errorf("%w: the file has a deletion vector, but the table's protocol does not list the feature deletionVectors", delta.ErrCorrupt)
 	}
-	var data []arrow.Field
-	for i, field := range want.Fields() {
-		if !partition[field.Name] {
-			l.from[i] = len(data)
-			data = append(data, field)
+	l, err := newLayout(t.Snapshot, f, want)
+	if err != nil {
+		return nil, err
+	}
+	src := parquetio.Object(ctx, t.Store, f.Key, f.Size)
+	byID := t.Snapshot.Mapping() == delta.MappingID
+	file, err := parquetio.From(ctx).Open(ctx, src, parquetio.ReadOptions{Allocator: t.allocator(), ByID: byID})
+	if err != nil {
+		return nil, err
+	}
+	r := &liveReader{layout: l, mem: t.allocator(), file: file}
+	if f.DeletionVector == nil {
+		return r, nil
+	}
+	if r.deleted, err = vectors.Read(ctx, t.Store, t.Store.URL(), f.DeletionVector, file.NumRows()); err != nil {
+		file.Close()
+		return nil, err
+	}
+	return r, nil
+}
+
+// run yields the pieces until the consumer has enough. Pieces without a row are left out.
+func (r *liveReader) run(ctx context.Context, yield func(Piece, error) bool) error {
+	if r.deleted != nil && r.deleted.Cardinality() == r.file.NumRows() {
+		return nil
+	}
+	first := int64(0)
+	for batch, err := range r.file.Batches(ctx, r.layout.stored) {
+		if err != nil {
+			return err
+		}
+		p := Piece{first: first, kept: r.live(first, batch.NumRows())}
+		first += batch.NumRows()
+		if p.kept != nil && len(p.kept) == 0 {
 			continue
 		}
-		l.from[i] = -1
-		text, err := snap.PartitionValue(f, field.Name)
-		if err != nil {
-			return nil, err
+		if err := r.complete(&p, batch); err != nil {
+			return err
 		}
-		column := snap.Schema().Fields[snap.Schema().Index(field.Name)]
-		if l.constants[i], err = delta.ParsePartitionValue(column.Type, text); err != nil {
-			return nil, fmt.Errorf("partition column %s: %w", field.Name, err)
+		more := yield(p, nil)
+		p.Batch.Release()
+		if !more {
+			return nil
 		}
 	}
-	l.data = arrow.NewSchema(data, nil)
-	return l, nil
+	return nil
 }
 
-// assemble puts partition columns beside the columns read.
-func (l *layout) assemble(mem memory.Allocator, batch arrow.RecordBatch) (arrow.RecordBatch, error) {
-	columns := make([]arrow.Array, len(l.from))
-	made := make([]arrow.Array, 0, len(l.from))
-	defer func() {
-		for _, c := range made {
-			c.Release()
-		}
-	}()
-	for i, from := range l.from {
-		if from >= 0 {
-			columns[i] = batch.Column(from)
-			continue
-		}
-		c, err := constant(l.constants[i], l.want.Field(i).Type, int(batch.NumRows()), mem)
-		if err != nil {
-			return nil, fmt.Errorf("partition column %s: %w", l.want.Field(i).Name, err)
-		}
-		made = append(made, c)
-		columns[i] = c
+// live gives the rows of a batch that are not deleted; nil means all.
+func (r *liveReader) live(first, n int64) []int32 {
+	if r.deleted == nil {
+		return nil
 	}
-	return array.NewRecordBatch(l.want, columns, batch.NumRows()), nil
+	var kept []int32
+	next := int64(0)
+	for row := range r.deleted.Within(first, first+n) {
+		if kept == nil {
+			kept = make([]int32, 0, n)
+		}
+		for ; next < row-first; next++ {
+			kept = append(kept, int32(next))
+		}
+		next++
+	}
+	if kept == nil {
+		return nil
+	}
+	for ; next < n; next++ {
+		kept = append(kept, int32(next))
+	}
+	return kept
 }
 
-func constant(v scalar.Scalar, t arrow.DataType, n int, mem memory.Allocator) (arrow.Array, error) {
-	if v == nil || !v.IsValid() {
-		return array.MakeArrayOfNull(mem, t, n), nil
+// complete makes the batch of a piece of the columns that were read.
+func (r *liveReader) complete(p *Piece, read arrow.RecordBatch) error {
+	named, err := rows.Rename(read, r.layout.data)
+	if err != nil {
+		return err
 	}
-	return scalar.MakeArrayFromScalar(v, n, mem)
-}
-
-func readFile(ctx context.Context, t Table, f *delta.Add, want *arrow.Schema) Batches {
-	return func(yield func(arrow.RecordBatch, error) bool) {
-		fail := func(err error) { yield(nil, fmt.Errorf("read %s: %w", f.Path, err)) }
-		if f.DeletionVector != nil {
-			fail(fmt.Errorf("%w: deletionVectors", delta.ErrUnsupported))
-			return
-		}
-		l, err := newLayout(t.Snapshot, f, want)
-		if err != nil {
-			fail(err)
-			return
-		}
-		src := parquetio.Object(ctx, t.Store, f.Key, f.Size)
-		r, err := parquetio.From(ctx).Open(ctx, src, parquetio.ReadOptions{Allocator: t.allocator()})
-		if err != nil {
-			fail(err)
-			return
-		}
-		defer r.Close()
-		for batch, err := range r.Batches(ctx, l.data) {
-			if err != nil {
-				fail(err)
-				return
-			}
-			out, err := l.assemble(t.allocator(), batch)
-			if err != nil {
-				fail(err)
-				return
-			}
-			more := yield(out, nil)
-			out.Release()
-			if !more {
-				return
-			}
-		}
+	defer named.Release()
+	if p.kept == nil {
+		p.Batch, err = r.layout.assemble(r.mem, named, *p)
+		return err
 	}
+	taken, err := rows.Take(r.mem, named, p.kept)
+	if err != nil {
+		return err
+	}
+	defer taken.Release()
+	p.Batch, err = r.layout.assemble(r.mem, taken, *p)
+	return err
 }

@@ -46,6 +46,11 @@ func newQuery(ctx context.Context, t Table, r Request) (*query, error) {
 	if err != nil {
 		return nil, err
 	}
+	if r.RowIDs {
+		if out, err = withRowIDs(t.Snapshot, out); err != nil {
+			return nil, err
+		}
+	}
 	q := &query{table: t, out: out, read: out, files: r.Files}
 	if q.files == nil {
 		q.files = slices.Collect(t.Snapshot.Files())
@@ -87,21 +92,19 @@ func union(out, full *arrow.Schema, columns []int) *arrow.Schema {
 // file reads one file and applies the condition.
 func (q *query) file(ctx context.Context, f *delta.Add) Batches {
 	if q.where == nil || q.inside[f] {
-		return readFile(ctx, q.table, f, q.out)
+		return batches(readLive(ctx, q.table, f, q.out))
 	}
 	return func(yield func(arrow.RecordBatch, error) bool) {
-		first := int64(0)
-		for batch, err := range readFile(ctx, q.table, f, q.read) {
+		for piece, err := range readLive(ctx, q.table, f, q.read) {
 			if err != nil {
 				yield(nil, err)
 				return
 			}
-			kept, err := q.filter(ctx, batch)
+			kept, err := q.filter(ctx, piece.Batch)
 			if err != nil {
-				yield(nil, fmt.Errorf("file %s: %w", f.Path, pred.After(first, err)))
+				yield(nil, fmt.Errorf("file %s: %w", f.Path, piece.locate(err)))
 				return
 			}
-			first += batch.NumRows()
 			more := kept.NumRows() == 0 || yield(kept, nil)
 			kept.Release()
 			if !more {
@@ -109,6 +112,14 @@ func (q *query) file(ctx context.Context, f *delta.Add) Batches {
 			}
 		}
 	}
+}
+
+// locate counts the row of an error from the beginning of the file.
+func (p Piece) locate(err error) error {
+	if e, ok := err.(*pred.RowError); ok {
+		return pred.After(p.Row(e.Row)-int64(e.Row), err)
+	}
+	return err
 }
 
 // filter keeps the rows for which the condition is TRUE and the columns that were asked for.

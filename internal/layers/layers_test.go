@@ -44,6 +44,7 @@ var law = map[string]room{
 	"internal/pred":         {row: 2, pure: true, outside: []string{compute}},
 	"internal/commit":       {row: 2, pure: true},
 	"internal/parquetio":    {row: 2, outside: []string{parquet, parquetG}},
+	"internal/vectors":      {row: 2},
 	"internal/spill":        {row: 2, outside: []string{ipc}},
 	"delta/store/storetest": {row: 2},
 	"internal/logio":        {row: 3, outside: []string{errgroup}},
