@@ -27,7 +27,7 @@ var features = []feature{
 	{name: "identityColumns", legacyWriter: 6, idle: true, inUse: fieldKey("delta.identity.")},
 	{name: "deletionVectors", reader: true, inUse: flag("delta.enableDeletionVectors")},
 	{name: "timestampNtz", reader: true, read: true, write: true, inUse: hasType(TimestampNTZ)},
-	{name: "v2Checkpoint", reader: true, inUse: checkpointPolicyV2},
+	{name: "v2Checkpoint", reader: true, read: true, inUse: checkpointPolicyV2},
 	{name: "typeWidening", reader: true, inUse: typeWideningUsed},
 	{name: "typeWidening-preview", reader: true},
 	{name: "variantType", reader: true, inUse: hasType(Variant)},

@@ -110,7 +110,7 @@ func TestGates(t *testing.T) {
 
 		{why: "unknown to readers", protocol: both([]string{"foo"}), read: unsupported, write: unsupported, says: "foo"},
 		{why: "unknown to writers only", protocol: writerList(1, "foo"), write: unsupported, says: "foo"},
-		{why: "vectors", protocol: both([]string{"deletionVectors", "v2Checkpoint"}), read: unsupported, write: unsupported, says: "deletionVectors, v2Checkpoint"},
+		{why: "vectors", protocol: both([]string{"deletionVectors", "v2Checkpoint"}), read: unsupported, write: unsupported, says: "deletionVectors"},
 		{why: "a name to acknowledge", protocol: both([]string{"vacuumProtocolCheck"}), write: unsupported, says: "vacuumProtocolCheck"},
 		{why: "timestampNtz", protocol: both([]string{"timestampNtz"}, "appendOnly"), typ: `"timestamp_ntz"`},
 		{why: "timestamp_ntz without the feature", protocol: versions(1, 2), typ: `"timestamp_ntz"`, write: unsupported, says: "timestampNtz"},

@@ -83,6 +83,13 @@ func (l *Log) LoadAt(ctx context.Context, version int64) (*delta.Snapshot, error
 // errMoved says that a file that was listed is gone: the log was cleaned meanwhile.
 var errMoved = errors.New("the log was cleaned up while it was read")
 
+// movedError is of a file that a checkpoint names and that is gone: the log may have been cleaned up
+// meanwhile, or the file was lost.
+type movedError struct{ err error }
+
+func (e *movedError) Error() string { return e.err.Error() }
+func (e *movedError) Unwrap() error { return e.err }
+
 // loadAttempts is how often a load begins anew in a log that is being cleaned up.
 const loadAttempts = 3
 
@@ -97,7 +104,8 @@ func (l *Log) load(ctx context.Context, target int64) (*delta.Snapshot, error) {
 			}
 			return snap, nil
 		}
-		if !errors.Is(err, errMoved) {
+		var moved *movedError
+		if !errors.Is(err, errMoved) && !errors.As(err, &moved) {
 			break
 		}
 	}

@@ -9,7 +9,6 @@ import (
 
 	"github.com/idemtable/idem/delta"
 	"github.com/idemtable/idem/delta/store"
-	"github.com/idemtable/idem/internal/parquetio"
 )
 
 // replayFrom makes the snapshot of a version from one checkpoint, version -1 for none.
@@ -43,57 +42,6 @@ func gateRead(snap *delta.Snapshot) error {
 		m = &bare
 	}
 	return delta.GateRead(snap.Protocol(), m, snap.Schema())
-}
-
-// takeCheckpoint reads a checkpoint into a replay. What is wrong with its content bars this way
-// only; what the store says bars every way, and so does a checkpoint that can be read and lacks the
-// table's definition: an older one would be stale.
-func (l *Log) takeCheckpoint(ctx context.Context, r *delta.Replay, c checkpoint) error {
-	if c.uuid {
-		return &unusableError{fmt.Errorf("%s: reading needs the table feature v2Checkpoint: %w", c.parts[0].Key, delta.ErrUnsupported)}
-	}
-	r.CheckpointAt(c.version)
-	var protocol, metadata bool
-	take := func(a delta.Action) error {
-		protocol, metadata = protocol || a.Protocol != nil, metadata || a.Metadata != nil
-		return r.Checkpoint(a)
-	}
-	for _, part := range c.parts {
-		if err := l.readCheckpoint(ctx, part, false, take); err != nil {
-			return l.explain(ctx, part, err)
-		}
-	}
-	if !protocol || !metadata {
-		return fmt.Errorf("checkpoint of version %d: it lacks the protocol or the metaData: %w", c.version, delta.ErrCorrupt)
-	}
-	if _, err := r.Snapshot(c.version); err != nil { // its own rules, before commits hide them
-		return &unusableError{fmt.Errorf("checkpoint of version %d: %w", c.version, err)}
-	}
-	return nil
-}
-
-func (l *Log) explain(ctx context.Context, part store.Info, err error) error {
-	switch {
-	case ctx.Err() != nil:
-		return err
-	case errors.Is(err, store.ErrNotExist):
-		return fmt.Errorf("%s: %w: %w", part.Key, errMoved, err)
-	case errors.Is(err, delta.ErrCorrupt), errors.Is(err, delta.ErrUnsupported):
-		return &unusableError{fmt.Errorf("checkpoint %s: %w", part.Key, err)}
-	}
-	return fmt.Errorf("read checkpoint %s: %w", part.Key, err)
-}
-
-// readCheckpoint reads one file of a checkpoint. V2 content is refused by name.
-func (l *Log) readCheckpoint(ctx context.Context, part store.Info, stats bool, f func(delta.Action) error) error {
-	src := parquetio.Object(ctx, l.st, part.Key, part.Size)
-	o := parquetio.CheckpointOptions{SkipStats: !stats, Allocator: l.opts.Allocator}
-	return parquetio.From(ctx).ReadCheckpoint(ctx, src, o, func(a delta.Action) error {
-		if a.CheckpointMetadata != nil || a.Sidecar != nil {
-			return fmt.Errorf("%s: reading needs the table feature v2Checkpoint: %w", part.Key, delta.ErrUnsupported)
-		}
-		return f(a)
-	})
 }
 
 // takeCommits replays first..last in order.

@@ -85,9 +85,6 @@ func (l *Log) readDeferred(ctx context.Context, snap *delta.Snapshot, f func(*de
 		return err
 	}
 	for _, c := range ls.upTo(snap.Version()) {
-		if c.uuid {
-			continue
-		}
 		if c.version == tried {
 			return nil
 		}
@@ -104,16 +101,10 @@ func (l *Log) readDeferred(ctx context.Context, snap *delta.Snapshot, f func(*de
 }
 
 func (l *Log) readAdds(ctx context.Context, c checkpoint, f func(*delta.Add) error) error {
-	for _, part := range c.parts {
-		err := l.readCheckpoint(ctx, part, true, func(a delta.Action) error {
-			if a.Add == nil {
-				return nil
-			}
-			return f(a.Add)
-		})
-		if err != nil {
-			return fmt.Errorf("checkpoint %s: %w", part.Key, err)
+	return l.readCheckpoint(ctx, c, true, func(a delta.Action) error {
+		if a.Add == nil {
+			return nil
 		}
-	}
-	return nil
+		return f(a.Add)
+	})
 }
