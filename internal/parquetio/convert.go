@@ -17,7 +17,7 @@ import (
 type leafFunc func(a *assembler, l *leafReader, n int, valid []byte) ([]*memory.Buffer, error)
 
 // leafConverter chooses the conversion from a file's column to a table's type, as in the table of physical types of the
-// protocol. exact is as in ReadOptions.
+// protocol; a file may be older than a widening of its column's type. exact is as in ReadOptions.
 func leafConverter(want arrow.DataType, n *node, exact bool) (leafFunc, error) {
 	var f leafFunc
 	switch t := want.(type) {
@@ -53,7 +53,9 @@ func leafConverter(want arrow.DataType, n *node, exact bool) (leafFunc, error) {
 		if t.Unit != arrow.Microsecond {
 			return nil, unreadable(want)
 		}
-		f = timestampConverter(n, exact)
+		if f = timestampConverter(n, exact); n.note == dateType && t.TimeZone == "" {
+			f = midnightConverter(n)
+		}
 	default:
 		return nil, unreadable(want)
 	}
@@ -178,6 +180,16 @@ func doubleConverter(n *node) leafFunc {
 			}
 			return nil
 		})
+	case parquet.Types.Int32:
+		if n.note != plainType {
+			return nil
+		}
+		return convertFixed(8, func(dst []float64, src []int32) error {
+			for i, v := range src {
+				dst[i] = float64(v)
+			}
+			return nil
+		})
 	}
 	return nil
 }
@@ -206,12 +218,16 @@ func convertStrings(a *assembler, l *leafReader, n int, valid []byte) ([]*memory
 	return []*memory.Buffer{obuf, dbuf}, nil
 }
 
-// decimalConverter reads decimals of any precision and physical type.
+// decimalConverter reads decimals of any precision and physical type, and integers.
 func decimalConverter(n *node, t *arrow.Decimal128Type) leafFunc {
-	if n.note != decimalType || n.scale < 0 || n.scale > 38 {
+	integer := n.note == plainType && n.physical(parquet.Types.Int32, parquet.Types.Int64)
+	if !integer && n.note != decimalType || n.scale < 0 || n.scale > 38 {
 		return nil
 	}
 	fit := decimalFit{want: t, shift: int(t.Scale) - n.scale}
+	if integer {
+		fit.shift = int(t.Scale)
+	}
 	switch n.phys {
 	case parquet.Types.Int32:
 		return convertFixed(16, func(dst []decimal128.Num, src []int32) error {

@@ -56,6 +56,23 @@ func timestampConverter(n *node, exact bool) leafFunc {
 	return nil
 }
 
+// midnightConverter reads dates as the timestamps of their first moment.
+func midnightConverter(n *node) leafFunc {
+	if n.phys != parquet.Types.Int32 {
+		return nil
+	}
+	const maxDays = math.MaxInt64 / microsPerDay
+	return convertFixed(8, func(dst []arrow.Timestamp, src []int32) error {
+		for i, v := range src {
+			if v > maxDays || v < -maxDays {
+				return fmt.Errorf("day %d as a timestamp", v)
+			}
+			dst[i] = arrow.Timestamp(int64(v) * microsPerDay)
+		}
+		return nil
+	})
+}
+
 // tooFine refuses a timestamp by its nanoseconds.
 func tooFine(nanos int64) error {
 	return fmt.Errorf("%w: a timestamp ends in %d nanoseconds, and the column holds microseconds; cut them off in the source if that is meant",
