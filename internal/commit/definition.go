@@ -52,8 +52,8 @@ func sameSet(a, b []string) bool {
 }
 
 // DefinitionChange says in words what changed so that rows must be validated anew, "" if nothing
-// did. Another name or description, other harmless properties and added nullable columns are no
-// such change.
+// did. Another name or description, other harmless properties, added nullable columns and numbers
+// that identity columns have given are no such change.
 func DefinitionChange(old, now *delta.Metadata) string {
 	switch {
 	case old.Provider != now.Provider || !maps.Equal(old.FormatOptions, now.FormatOptions):
@@ -178,11 +178,14 @@ func typeChange(name string, old, now delta.Type) string {
 	return ""
 }
 
-// sameMetadata compares what a column's metadata demands; a comment demands nothing.
+// sameMetadata compares what a column's metadata demands; a comment demands nothing, and the last
+// number that an identity column has given only of those who give numbers: their commits hold a
+// definition too.
 func sameMetadata(a, b *delta.Field) bool {
 	demands := func(f *delta.Field) map[string]json.RawMessage {
 		m := maps.Clone(f.Metadata)
-		delete(m, "comment")
+		delete(m, delta.CommentKey)
+		delete(m, delta.IdentityMarkKey)
 		return m
 	}
 	return maps.EqualFunc(demands(a), demands(b), func(x, y json.RawMessage) bool {

@@ -18,13 +18,12 @@ type Append struct {
 	// Missing are the table's columns that the rows lacked, Added those that the table did.
 	Missing, Added []string
 
-	base  *delta.Snapshot // the rows were checked against its definition
-	files []*delta.Add
-	rows  int64
-	sum   rows.Digest
+	base *delta.Snapshot // the rows were checked against its definition
+	out  written
 }
 
-// Plan writes the rows at the first attempt and proposes the same files at every later one.
+// Plan writes the rows at the first attempt and proposes the same files at every later one, unless
+// another writer has given the numbers of their identity columns.
 func (p *Append) Plan(ctx context.Context, snap *delta.Snapshot) (*Proposal, error) {
 	to, err := evolve(snap, p.Input.brings(p.Evolve))
 	if err != nil {
@@ -33,7 +32,7 @@ func (p *Append) Plan(ctx context.Context, snap *delta.Snapshot) (*Proposal, err
 	if p.base == nil {
 		err = p.write(ctx, to.snap)
 	} else {
-		err = to.follows(p.base, p.Input.brings(p.Evolve))
+		err = p.follow(ctx, to)
 	}
 	if err != nil {
 		return nil, err
@@ -42,20 +41,29 @@ func (p *Append) Plan(ctx context.Context, snap *delta.Snapshot) (*Proposal, err
 		p.base = to.snap
 	}
 	p.Added = to.added
-	if len(p.files) == 0 && to.metadata == nil {
+	if len(p.out.files) == 0 && to.metadata == nil {
 		return nil, nil
 	}
-	return to.amend(&Proposal{
+	proposal := to.amend(&Proposal{
 		Operation:   "WRITE",
 		Parameters:  map[string]any{"mode": "Append", "partitionBy": partitionParameter(snap)},
-		Metrics:     map[string]string{"numFiles": strconv.Itoa(len(p.files)), "numOutputRows": strconv.FormatInt(p.rows, 10)},
-		Actions:     adds(p.files),
+		Metrics:     map[string]string{"numFiles": strconv.Itoa(len(p.out.files)), "numOutputRows": strconv.FormatInt(p.out.rows, 10)},
+		Actions:     adds(p.out.files),
 		BlindAppend: true,
-	}), nil
+	})
+	return proposal, to.number(proposal, p.out.numbers)
+}
+
+// follow makes what was written go with another state of the table.
+func (p *Append) follow(ctx context.Context, to evolved) error {
+	if err := to.follows(p.base, p.Input.brings(p.Evolve)); err != nil {
+		return err
+	}
+	return p.out.renumber(ctx, p.Env, p.base, to.snap)
 }
 
 // Digest is the number and the digest of the rows written.
-func (p *Append) Digest() (int64, rows.Digest) { return p.rows, p.sum }
+func (p *Append) Digest() (int64, rows.Digest) { return p.out.rows, p.out.sum }
 
 func (p *Append) write(ctx context.Context, snap *delta.Snapshot) error {
 	if p.Input.Reader == nil {
@@ -70,9 +78,9 @@ func (p *Append) write(ctx context.Context, snap *delta.Snapshot) error {
 	if err != nil {
 		return err
 	}
-	p.files, p.rows, p.sum = out.files, out.rows, out.sum
+	p.out = *out
 	p.Counts.Read, p.Counts.Inserted = out.rows, out.rows
-	p.Counts.count(p.files)
+	p.Counts.count(out.files)
 	return nil
 }
 

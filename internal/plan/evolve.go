@@ -1,6 +1,9 @@
 package plan
 
 import (
+	"maps"
+	"slices"
+
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/idemtable/idem/delta"
@@ -59,6 +62,35 @@ func (e evolved) amend(p *Proposal) *Proposal {
 	}
 	return p
 }
+
+// number puts the last numbers that were given to rows into a proposal: the commit that adds files
+// raises the marks of their identity columns.
+func (e evolved) number(p *Proposal, n *numbers) error {
+	if p == nil || n == nil || len(n.marks()) == 0 || !slices.ContainsFunc(p.Actions, func(a delta.Action) bool { return a.Add != nil }) {
+		return nil
+	}
+	m, err := e.snap.Marked(n.marks())
+	if err != nil {
+		return err
+	}
+	for i := range p.Actions {
+		if p.Actions[i].Metadata != nil {
+			p.Actions[i].Metadata = m
+			return nil
+		}
+	}
+	p.Actions = append(p.Actions, delta.Action{Metadata: m})
+	p.Tags = maps.Clone(p.Tags)
+	if p.Tags == nil {
+		p.Tags = map[string]string{}
+	}
+	p.Tags[marksOnly] = "true"
+	return nil
+}
+
+// marksOnly is the tag of commitInfo which says that the definition in the commit differs from the one
+// before in marks alone, so that commits beside it which give no numbers need not give way.
+const marksOnly = "delta.identity.schemaUpdate"
 
 // Fits says, without reading a row, whether the rows go with a table.
 func (p *Append) Fits(snap *delta.Snapshot) error {

@@ -268,6 +268,17 @@ func (f *filler) steady() steady {
 	return s
 }
 
+// proves refuses a slice that rows cannot be proven to be in: their numbers may become others, when
+// another writer has given them first.
+func (f *filler) proves(where *pred.Predicate) error {
+	for _, name := range where.ColumnNames() {
+		if f.numbers.columns[name] != nil {
+			return fmt.Errorf("%w: the slice %s names the column %q, which the table numbers itself; give the slice by other columns", delta.ErrInput, where, name)
+		}
+	}
+	return nil
+}
+
 // Mark is what a commit of the rows must say of identity columns: the last number that each has given,
 // by the name of the column. A column that gave none is not in it.
 func (f *filler) Mark() map[string]int64 { return f.numbers.marks() }

@@ -10,7 +10,7 @@ import (
 // Payload is the number and the digest of the rows given. It reads them if Plan did not.
 func (p *Append) Payload(ctx context.Context, snap *delta.Snapshot) (int64, rows.Digest, error) {
 	if p.base != nil {
-		return p.rows, p.sum, nil
+		return p.out.rows, p.out.sum, nil
 	}
 	return payload(ctx, p.Env, snap, p.Input, p.Evolve, &p.Counts)
 }

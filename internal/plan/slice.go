@@ -93,7 +93,10 @@ func (e *Env) stats(ctx context.Context, snap *delta.Snapshot, files []*delta.Ad
 
 func (p *Replace) countWhole(ctx context.Context, snap *delta.Snapshot, s *fileSlice, stats string) error {
 	if n, d, ok := FileDigest(s.add); ok {
-		s.rows, s.deleted, s.sum = n, n, &d
+		s.rows, s.deleted = n, n
+		if p.in.steady.whole() {
+			s.sum = &d
+		}
 		return nil
 	}
 	if n, ok := numRecords(stats); ok {
@@ -161,7 +164,7 @@ func (p *Replace) digestFile(ctx context.Context, snap *delta.Snapshot, f *fileS
 		if err != nil {
 			return sum, err
 		}
-		d, err := rows.DigestRows(batch, keep)
+		d, err := p.in.steady.digest(batch, keep)
 		if err != nil {
 			return sum, err
 		}
