@@ -28,6 +28,10 @@ var (
 	// ErrInput says that the rows or the request break a rule: fix them and call again.
 	ErrInput = errors.New("the rows or the request break a rule")
 
+	// ErrConflict says that the table is, or has become, other than the request supposes: it was not
+	// carried out. Look again and decide anew.
+	ErrConflict = errors.New("another writer changed the table")
+
 	// ErrNotTable says that there is no Delta table at the place.
 	ErrNotTable = errors.New("not a Delta table")
 )

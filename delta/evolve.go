@@ -14,47 +14,58 @@ import (
 //
 // A new column may be a field of a struct at any depth, also of one that is the element of a list or the value of a map. It
 // goes to the end of its struct, and it and all below it are nullable, whatever rows say. Columns are found by name,
-// ignoring case; those that the table has are left as they are, whatever their type in rows.
+// ignoring case; those that the table has are left as they are, whatever their type in rows. Under column mapping new columns
+// get ids and physical names, which are the same whenever they are worked out again for the same definition.
 //
-// Two names that differ only in case, a name or a type that a table without column mapping cannot store, a new field in
-// the key of a map, and a schema beyond the limits of [ParseSchema] wrap [ErrInput] and name the column. A table whose
-// definition idem would not write back unharmed wraps [ErrUnsupported].
+// Two names that differ only in case, a name or a type that the table cannot store, a new field in the key of a map, and a
+// schema beyond the limits of [ParseSchema] wrap [ErrInput] and name the column. A table whose definition idem would not write
+// back unharmed wraps [ErrUnsupported].
 func (s *Snapshot) Evolved(rows *arrow.Schema) (*Snapshot, []string, error) {
-	e := evolver{protocol: s.Protocol(), leaves: countLeaves(s.Schema())}
-	schema, err := e.structure(s.Schema(), rows.Fields(), "", 0)
+	d := s.draft(Fresh{})
+	e := evolver{protocol: s.Protocol(), leaves: countLeaves(s.Schema()), rules: newRules{mapped: d.mapped()}}
+	var err error
+	d.schema, err = e.structure(s.Schema(), rows.Fields(), "", 0)
 	switch {
 	case err != nil:
 		return nil, nil, err
 	case len(e.added) == 0:
 		return s, nil, nil
 	}
-	m := *s.Metadata()
-	if columnMappingOn(&m, schema) {
-		return nil, nil, fmt.Errorf("adding the column %s to a table with column mapping: %w", e.added[0], ErrUnsupported)
+	edit, err := d.finish("add the columns " + strings.Join(e.added, ", "))
+	if err != nil {
+		return nil, nil, err
 	}
-	if !writesBack(m.SchemaString) {
-		return nil, nil, fmt.Errorf("adding the column %s: the table's schema holds what idem would not write back, such as a user-defined type; "+
-			"add the column with the engine that made it: %w", e.added[0], ErrUnsupported)
-	}
-	if m.SchemaString = schema.JSON(); len(m.SchemaString) > maxSchemaBytes {
-		return nil, nil, fmt.Errorf("adding the column %s makes a schema of more than %d bytes: %w", e.added[0], maxSchemaBytes, ErrInput)
+	evolved, err := s.edited(edit)
+	return evolved, e.added, err
+}
+
+// edited is the snapshot with an edit carried out, at the same version.
+func (s *Snapshot) edited(e *Edit) (*Snapshot, error) {
+	if e == nil {
+		return s, nil
 	}
 	state := s.state
-	state.metadata = &m
-	evolved, err := newSnapshot(s.version, state, s.definition)
-	if err == nil {
-		err = GateWrite(evolved.Protocol(), evolved.Metadata(), evolved.Schema())
+	if e.Metadata != nil {
+		state.metadata = e.Metadata
 	}
-	if err != nil {
-		return nil, nil, fmt.Errorf("add the columns %s: %w", strings.Join(e.added, ", "), err)
+	if e.Protocol != nil {
+		state.protocol = e.Protocol
 	}
-	return evolved, e.added, nil
+	for _, x := range e.Domains {
+		if x.Removed {
+			state.domains = state.domains.without(x.Domain)
+		} else {
+			state.domains = state.domains.with(x.Domain, x)
+		}
+	}
+	return newSnapshot(s.version, state, s.definition)
 }
 
 // evolver adds columns to a schema.
 type evolver struct {
 	protocol *Protocol
 	leaves   int // of the schema so far
+	rules    newRules
 	added    []string
 }
 
@@ -178,14 +189,14 @@ func (e *evolver) add(f arrow.Field, path string, depth int) (Field, error) {
 		return Field{}, err
 	}
 	field := Field{Name: f.Name, Type: nullable(t), Nullable: true}
-	if err := validateName(path, &field); err != nil {
+	if err := validateName(path, &field, e.rules.mapped); err != nil {
 		return Field{}, err
 	}
 	one := &Struct{Fields: []Field{field}}
 	if c := columnOfType(one, Void); c != "" {
 		return Field{}, fmt.Errorf("column %q is new, and has no type in the rows (Arrow null): give it the type that it shall have, or drop it: %w", path+c, ErrInput)
 	}
-	if err := validateType(field.Type, name, depth+1, &e.leaves); err != nil {
+	if err := e.rules.typ(field.Type, name, depth+1, &e.leaves); err != nil {
 		return Field{}, err
 	}
 	if c := columnOfType(one, TimestampNTZ); c != "" && !e.protocol.Supports("timestampNtz") {
@@ -213,7 +224,7 @@ func nullable(t Type) Type {
 	return t
 }
 
-// countLeaves counts leaf columns as validateType does.
+// countLeaves counts leaf columns as newRules.typ does.
 func countLeaves(t Type) int {
 	n := 0
 	switch t := t.(type) {

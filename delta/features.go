@@ -5,13 +5,13 @@ import "strings"
 // feature is a row of the one table of table features.
 type feature struct {
 	name         string
-	reader       bool // a reader must know it: it stands in both lists
-	legacyReader int  // the reader version that implies it, 0 if none
-	legacyWriter int  // the writer version that implies it, 0 if none
-	read         bool // idem reads tables with it
-	write        bool // idem writes tables with it
-	idle         bool // it obliges nobody while not in use
-	needs        string
+	reader       bool     // a reader must know it: it stands in both lists
+	legacyReader int      // the reader version that implies it, 0 if none
+	legacyWriter int      // the writer version that implies it, 0 if none
+	read         bool     // idem reads tables with it
+	write        bool     // idem writes tables with it
+	idle         bool     // it obliges nobody while not in use
+	needs        []string // features that it cannot be without
 	// inUse says whether the definition makes use of it; nil if a definition cannot say.
 	inUse func(m *Metadata, s *Struct) bool
 }
@@ -32,28 +32,29 @@ var features = []feature{
 	{name: "typeWidening-preview", reader: true},
 	{name: "variantType", reader: true, inUse: hasType(Variant)},
 	{name: "variantType-preview", reader: true},
-	{name: "variantShredding", reader: true, needs: "variantType", inUse: flag("delta.enableVariantShredding")},
+	{name: "variantShredding", reader: true, needs: []string{"variantType"}, inUse: flag("delta.enableVariantShredding")},
 	{name: "variantShredding-preview", reader: true},
 	{name: "vacuumProtocolCheck", reader: true, read: true}, // a reader has nothing to do for it
-	{name: "catalogManaged", reader: true},
+	{name: "catalogManaged", reader: true, needs: []string{"inCommitTimestamp", "vacuumProtocolCheck"}},
 	{name: "domainMetadata"},
-	{name: "rowTracking", needs: "domainMetadata", inUse: flag("delta.enableRowTracking")},
-	{name: "clustering"},
+	{name: "rowTracking", needs: []string{"domainMetadata"}, inUse: flag("delta.enableRowTracking")},
+	{name: "clustering", needs: []string{"domainMetadata"}},
 	{name: "inCommitTimestamp", idle: true, inUse: flag("delta.enableInCommitTimestamps")},
 	{name: "allowColumnDefaults", idle: true, inUse: fieldKey("CURRENT_DEFAULT")},
-	{name: "icebergCompatV1", idle: true, needs: "columnMapping", inUse: flag("delta.enableIcebergCompatV1")},
-	{name: "icebergCompatV2", idle: true, needs: "columnMapping", inUse: flag("delta.enableIcebergCompatV2")},
-	{name: "icebergCompatV3", needs: "columnMapping", inUse: flag("delta.enableIcebergCompatV3")},
-	{name: "icebergWriterCompatV1"},
-	{name: "materializePartitionColumns"},
+	{name: "icebergCompatV1", idle: true, needs: []string{"columnMapping"}, inUse: flag("delta.enableIcebergCompatV1")},
+	{name: "icebergCompatV2", idle: true, needs: []string{"columnMapping"}, inUse: flag("delta.enableIcebergCompatV2")},
+	{name: "icebergCompatV3", needs: []string{"columnMapping", "rowTracking"}, inUse: flag("delta.enableIcebergCompatV3")},
+	{name: "icebergWriterCompatV1", needs: []string{"icebergCompatV2"}},
+	{name: "materializePartitionColumns", inUse: flag("delta.enableMaterializePartitionColumnsFeature")},
 	{name: "checkpointProtection"},
-	{name: "collations"},
-	{name: "collations-preview"},
-	{name: "columnMappingUsageTracking"},
+	{name: "collations", needs: []string{"domainMetadata"}},
+	{name: "collations-preview", needs: []string{"domainMetadata"}},
+	{name: "columnMappingUsageTracking", needs: []string{"columnMapping"}},
 	{name: "geospatial", reader: true},
+	{name: "geospatial-dev", reader: true},
 	{name: "redirectReaderWriter-preview", reader: true},
 	{name: "redirectWriterOnly-preview"},
-	{name: "coordinatedCommits-preview"},
+	{name: "coordinatedCommits-preview", needs: []string{"inCommitTimestamp", "vacuumProtocolCheck"}},
 	{name: "adaptiveMetadata-preview", reader: true},
 }
 

@@ -181,40 +181,18 @@ func writerNames(p *Protocol) []string {
 func (p *Protocol) Supports(feature string) bool { return slices.Contains(writerNames(p), feature) }
 
 // ProtocolFor is the lowest protocol that expresses what the definition uses: (1,2) by default, a
-// higher pair for features that have one, (3,7) or (1,7) with lists for the others. Whether idem
-// writes the features is for GateWrite to say.
+// higher pair for features that have one, (1,7), (2,7) or (3,7) with lists for the others. Whether
+// idem writes the features is for GateWrite to say.
 func ProtocolFor(m *Metadata, s *Struct) Protocol {
-	used := map[string]bool{}
+	var used []string
 	for i := range features {
 		if f := &features[i]; f.inUse != nil && f.inUse(m, s) {
-			for ; f != nil; f = findFeature(f.needs) {
-				used[f.name] = true
-			}
+			used = append(used, f.name)
 		}
 	}
-	p, lists := Protocol{MinReaderVersion: 1, MinWriterVersion: 2}, false
-	for name := range used {
-		f := findFeature(name)
-		p.MinReaderVersion = max(p.MinReaderVersion, f.legacyReader)
-		p.MinWriterVersion = max(p.MinWriterVersion, f.legacyWriter)
-		lists = lists || f.legacyWriter == 0
+	p, err := upgraded(&Protocol{MinReaderVersion: 1, MinWriterVersion: 2}, used, m, s)
+	if err != nil {
+		panic("delta: a feature needs one that is not in the table of features: " + err.Error())
 	}
-	if !lists {
-		return p
-	}
-	p = Protocol{MinReaderVersion: 1, MinWriterVersion: listWriter, WriterFeatures: []string{}}
-	for i := range features { // every table promises what (1,2) does
-		f := &features[i]
-		if !used[f.name] && f.legacyWriter != 2 {
-			continue
-		}
-		p.WriterFeatures = append(p.WriterFeatures, f.name)
-		if f.reader {
-			p.MinReaderVersion = listReader
-			p.ReaderFeatures = append(p.ReaderFeatures, f.name)
-		}
-	}
-	slices.Sort(p.WriterFeatures)
-	slices.Sort(p.ReaderFeatures)
 	return p
 }

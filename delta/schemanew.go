@@ -14,9 +14,13 @@ const forbiddenInNames = " ,;{}()\n\t="
 // reservedNames belong to the change data feed; a table that has them could never turn it on.
 var reservedNames = []string{"_change_type", "_commit_version", "_commit_timestamp"}
 
-// ValidateNew checks a schema and partition columns for a new table: names, case twins, types, limits, and partition
-// columns, which are found ignoring case. What it refuses wraps ErrInput and names the column.
+// ValidateNew checks a schema and partition columns for a new table without column mapping: names, case twins, types,
+// limits, and partition columns, which are found ignoring case. What it refuses wraps ErrInput and names the column.
 func ValidateNew(s *Struct, partitionBy []string) error {
+	return validateNew(s, partitionBy, newRules{})
+}
+
+func validateNew(s *Struct, partitionBy []string, rules newRules) error {
 	if s == nil || len(s.Fields) == 0 {
 		return fmt.Errorf("the schema has no columns, a table needs at least one: %w", ErrInput)
 	}
@@ -26,7 +30,7 @@ func ValidateNew(s *Struct, partitionBy []string) error {
 		}
 	}
 	leaves := 0
-	if err := validateStruct(s, "", 0, &leaves); err != nil {
+	if err := rules.structure(s, "", 0, &leaves); err != nil {
 		return err
 	}
 	return validatePartitionBy(s, partitionBy)
@@ -39,14 +43,20 @@ func refuseReserved(name string) error {
 	return nil
 }
 
-func validateStruct(s *Struct, path string, depth int, leaves *int) error {
+// newRules are what differs between tables in the rules for new columns.
+type newRules struct {
+	mapped bool // files have other names: any may be given
+	void   bool // a void column may stand alone: the struct that it goes to has others
+}
+
+func (r newRules) structure(s *Struct, path string, depth int, leaves *int) error {
 	if a, b, ok := caseTwins(s.Fields); ok {
 		return fmt.Errorf("columns %q and %q differ only in case: rename one: %w", path+a, path+b, ErrInput)
 	}
 	stored := false
 	for i := range s.Fields {
 		f := &s.Fields[i]
-		if err := validateName(path, f); err != nil {
+		if err := validateName(path, f, r.mapped); err != nil {
 			return err
 		}
 		if f.Type == Void {
@@ -56,12 +66,35 @@ func validateStruct(s *Struct, path string, depth int, leaves *int) error {
 			return fmt.Errorf("column %q is void and cannot be NOT NULL: %w", path+f.Name, ErrInput)
 		}
 		stored = true
-		if err := validateType(f.Type, path+f.Name, depth+1, leaves); err != nil {
+		if err := r.typ(f.Type, path+f.Name, depth+1, leaves); err != nil {
 			return err
 		}
 	}
-	if !stored {
+	if !stored && !(r.void && path == "") {
 		return fmt.Errorf("%s has no column that can be stored (void is not): add one: %w", describeStruct(path), ErrInput)
+	}
+	return nil
+}
+
+// validateStored refuses a struct, at any depth, of which nothing is stored: void is not.
+func validateStored(t Type, path string) error {
+	switch t := t.(type) {
+	case *Struct:
+		stored := false
+		for i := range t.Fields {
+			f := &t.Fields[i]
+			stored = stored || f.Type != Void
+			if err := validateStored(f.Type, path+f.Name+"."); err != nil {
+				return err
+			}
+		}
+		if !stored {
+			return fmt.Errorf("%s would have no column that can be stored (void is not): %w", describeStruct(path), ErrInput)
+		}
+	case *Array:
+		return validateStored(t.Element, path+"element.")
+	case *Map:
+		return validateStored(t.Value, path+"value.")
 	}
 	return nil
 }
@@ -73,7 +106,7 @@ func describeStruct(path string) string {
 	return fmt.Sprintf("struct %q", strings.TrimSuffix(path, "."))
 }
 
-func validateName(path string, f *Field) error {
+func validateName(path string, f *Field, mapped bool) error {
 	switch {
 	case f.Name == "":
 		return fmt.Errorf("%s has a column without a name: %w", describeStruct(path), ErrInput)
@@ -81,8 +114,8 @@ func validateName(path string, f *Field) error {
 		return fmt.Errorf("column %.80q… has a name of %d bytes, at most %d are allowed: %w", path+f.Name, len(f.Name), maxNameBytes, ErrInput)
 	case !utf8.ValidString(f.Name):
 		return fmt.Errorf("column %q: the name is not UTF-8: %w", path+f.Name, ErrInput)
-	case strings.ContainsAny(f.Name, forbiddenInNames):
-		return fmt.Errorf("column %q: a name must have none of the characters %q: rename it: %w", path+f.Name, forbiddenInNames, ErrInput)
+	case !mapped && strings.ContainsAny(f.Name, forbiddenInNames):
+		return fmt.Errorf("column %q: a name must have none of the characters %q: rename it, or turn column mapping on: %w", path+f.Name, forbiddenInNames, ErrInput)
 	}
 	for key, raw := range f.Metadata {
 		if !json.Valid(raw) {
@@ -92,20 +125,20 @@ func validateName(path string, f *Field) error {
 	return nil
 }
 
-func validateType(t Type, path string, depth int, leaves *int) error {
+func (r newRules) typ(t Type, path string, depth int, leaves *int) error {
 	if depth > maxSchemaDepth {
 		return fmt.Errorf("column %.80q… is nested deeper than %d levels: %w", path, maxSchemaDepth, ErrInput)
 	}
 	switch t := t.(type) {
 	case *Struct:
-		return validateStruct(t, path+".", depth, leaves)
+		return r.structure(t, path+".", depth, leaves)
 	case *Array:
-		return validateType(t.Element, path+".element", depth+1, leaves)
+		return r.typ(t.Element, path+".element", depth+1, leaves)
 	case *Map:
-		if err := validateType(t.Key, path+".key", depth+1, leaves); err != nil {
+		if err := r.typ(t.Key, path+".key", depth+1, leaves); err != nil {
 			return err
 		}
-		return validateType(t.Value, path+".value", depth+1, leaves)
+		return r.typ(t.Value, path+".value", depth+1, leaves)
 	case Decimal:
 		if !t.valid() {
 			return fmt.Errorf("column %q: %s has not a precision of 1 to 38 and a scale of 0 to the precision: %w", path, t, ErrInput)

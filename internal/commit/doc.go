@@ -18,12 +18,16 @@
 // one goroutine at a time.
 package commit
 
-import "errors"
+import (
+	"errors"
+
+	"github.com/idemtable/idem/delta"
+)
 
 var (
 	// ErrConflict says that another writer changed what this write read or removes, and that the
 	// write was not redone. Nothing was committed: compute anew and call again.
-	ErrConflict = errors.New("another writer changed the table")
+	ErrConflict = delta.ErrConflict
 
 	// ErrUnknownOutcome says that the store's answer was lost and that looking did not settle it.
 	// The data files must stay. Call again, or resolve the error later.
