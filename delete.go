@@ -36,6 +36,7 @@ func (t *Table) Delete(ctx context.Context, r Delete) (*Result, error) {
 		return nil, t.fail(opDelete, err)
 	}
 	p := &plan.Replace{Env: &t.env, Where: where, AllowEmpty: true}
+	defer p.Close()
 	return t.write(ctx, &call{
 		op: opDelete, txn: r.Txn, note: r.Note, planner: p,
 		report: func(res *Result) { res.take(p.Counts) },

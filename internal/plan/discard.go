@@ -20,6 +20,9 @@ func (e *Env) discard(files []*delta.Add) {
 	e.discardKeys(keys)
 }
 
+// discardVectors removes the files of vectors that adds have and no commit ever named.
+func (e *Env) discardVectors(files []*delta.Add) { e.discardKeys(e.vectorFiles(files)) }
+
 func (e *Env) discardKeys(keys []string) {
 	if len(keys) == 0 {
 		return

@@ -40,8 +40,11 @@ type Replace struct {
 	in       *written // rows of the input; files is nil while they are only hashed
 	proposed bool
 
+	fresh   []*fileSlice // the files of the input, for the change data feed
+	vectors vectorCounts
+
 	mu     sync.Mutex
-	slices map[string]*fileSlice // by file key: a file never changes
+	slices map[string]*fileSlice // by identity of the file, which never changes
 }
 
 func (p *Replace) deletes() bool { return p.Input.Reader == nil }
@@ -58,11 +61,7 @@ func (p *Replace) Plan(ctx context.Context, snap *delta.Snapshot) (*Proposal, er
 	}
 	p.Added = to.added
 	proposal, err := p.plan(ctx, to.snap)
-	if err != nil {
-		return nil, err
-	}
-	proposal = to.amend(proposal)
-	return proposal, to.number(proposal, p.in.numbers)
+	return to.amend(proposal), err
 }
 
 func (p *Replace) plan(ctx context.Context, snap *delta.Snapshot) (*Proposal, error) {
@@ -74,7 +73,7 @@ func (p *Replace) plan(ctx context.Context, snap *delta.Snapshot) (*Proposal, er
 	if err != nil {
 		return nil, err
 	}
-	same, err := p.unchanged(ctx, snap, old, where)
+	same, err := p.unchanged(ctx, snap, old)
 	if err != nil {
 		return nil, err
 	}
@@ -94,10 +93,7 @@ func (p *Replace) plan(ctx context.Context, snap *delta.Snapshot) (*Proposal, er
 func (p *Replace) begin(ctx context.Context, to evolved) error {
 	snap := to.snap
 	if p.base != nil {
-		if err := to.follows(p.base, p.Input.brings(p.Evolve)); err != nil {
-			return err
-		}
-		return p.in.renumber(ctx, p.Env, p.base, snap)
+		return to.follows(p.base, p.Input.brings(p.Evolve))
 	}
 	if err := mutable(snap, p.verb()); err != nil {
 		return err
@@ -138,7 +134,7 @@ func (p *Replace) intake(snap *delta.Snapshot) (*intake, *guard, error) {
 	if err != nil || where == nil {
 		return in, nil, err
 	}
-	return in, &guard{where: where}, in.fill.proves(where)
+	return in, &guard{where: where}, nil
 }
 
 // bind gives the condition on a snapshot's schema, nil for the whole table.
@@ -165,17 +161,32 @@ func (p *Replace) prune(ctx context.Context, snap *delta.Snapshot) (scan.Pruned,
 	return files, where, err
 }
 
-// Close drops the files written for the input if no commit that names them was proposed. It comes
-// after the last Plan: what is found equal on one snapshot may be needed on the next.
+// Close drops what was written if no commit that names it was proposed. It comes after the last Plan:
+// what is found equal on one snapshot may be needed on the next.
 func (p *Replace) Close() {
-	if !p.proposed && p.in != nil && len(p.in.files) > 0 {
-		p.Env.discard(p.in.files)
-		p.in.files = nil
+	if p.proposed {
+		return
 	}
+	var files, marked []*delta.Add
+	for _, f := range p.slices {
+		files = append(append(files, f.rest...), f.changes...)
+		if f.after != nil {
+			marked = append(marked, f.after)
+		}
+	}
+	for _, f := range p.fresh {
+		files = append(files, f.changes...)
+	}
+	if p.in != nil {
+		files = append(files, p.in.files...)
+	}
+	p.Env.discard(files)
+	p.Env.discardVectors(marked)
+	p.slices, p.fresh, p.in = nil, nil, nil
 }
 
 // unchanged says whether the slice already holds exactly the input's rows.
-func (p *Replace) unchanged(ctx context.Context, snap *delta.Snapshot, old *oldSlice, where *pred.Predicate) (bool, error) {
+func (p *Replace) unchanged(ctx context.Context, snap *delta.Snapshot, old *oldSlice) (bool, error) {
 	if p.deletes() {
 		return old.rows == 0, nil
 	}
@@ -185,7 +196,7 @@ func (p *Replace) unchanged(ctx context.Context, snap *delta.Snapshot, old *oldS
 	if old.rows == 0 {
 		return true, nil
 	}
-	sum, err := p.digest(ctx, snap, old, where)
+	sum, err := p.digest(ctx, snap, old)
 	return err == nil && sum == p.in.sum, err
 }
 
@@ -225,33 +236,54 @@ func (p *Replace) store(ctx context.Context, snap *delta.Snapshot, where *pred.P
 }
 
 func (p *Replace) propose(ctx context.Context, snap *delta.Snapshot, old *oldSlice, where *pred.Predicate) (*Proposal, error) {
-	kept, err := p.copyRest(ctx, snap, old, where)
+	copies, err := p.cut(ctx, snap, old)
 	if err != nil {
 		return nil, err
 	}
-	var actions []delta.Action
-	rewritten := int64(0)
+	var told []*delta.Add
+	if copies && feedsChanges(snap) {
+		if told, err = p.feed(ctx, snap, old); err != nil {
+			return nil, err
+		}
+	}
+	actions := p.actions(snap, old)
+	actions = append(append(actions, adds(p.in.files)...), Changes(told)...)
+	p.Counts.count(p.in.files)
+	p.Counts.Inserted, p.Counts.Deleted = p.in.rows, old.rows
+	p.proposed = true
+	return &Proposal{
+		Operation: p.operation(), Parameters: p.parameters(snap), Metrics: p.metrics(), Actions: actions,
+		Reads: p.reads(snap, old, where), Tags: preserved(snap),
+	}, nil
+}
+
+// actions take the old slice out of the table, and count what they do.
+func (p *Replace) actions(snap *delta.Snapshot, old *oldSlice) []delta.Action {
+	c := &p.Counts
+	c.FilesAdded, c.BytesAdded, c.FilesRemoved, c.FilesRewritten, p.vectors = 0, 0, 0, 0, vectorCounts{}
+	var actions, left []delta.Action
 	for _, f := range old.files {
 		if f.deleted == 0 && f.rows > 0 {
 			continue // examined, and nothing of it is in the slice
 		}
 		actions = append(actions, p.Env.remove(f.add))
-		if f.deleted < f.rows {
-			rewritten++
+		switch {
+		case !f.border():
+			c.FilesRemoved++
+			p.vectors.removed += vectorsOf(f.add)
+		case marks(snap, f.add, f.rows, f.deleted):
+			left = append(left, delta.Action{Add: f.after})
+			p.vectors.added++
+			p.vectors.updated += vectorsOf(f.add)
+		default:
+			left = append(left, adds(f.rest)...)
+			c.FilesRemoved++
+			c.FilesRewritten++
+			c.count(f.rest)
+			p.vectors.removed += vectorsOf(f.add)
 		}
 	}
-	removed := int64(len(actions))
-	actions = append(append(actions, adds(p.in.files)...), adds(kept)...)
-	p.Counts.FilesAdded, p.Counts.BytesAdded = 0, 0
-	p.Counts.count(p.in.files)
-	p.Counts.count(kept)
-	p.Counts.FilesRemoved, p.Counts.FilesRewritten = removed, rewritten
-	p.Counts.Inserted, p.Counts.Deleted = p.in.rows, old.rows
-	p.proposed = true
-	return &Proposal{
-		Operation: p.operation(), Parameters: p.parameters(snap), Metrics: p.metrics(), Actions: actions,
-		Reads: p.reads(snap, old, where),
-	}, nil
+	return append(actions, left...)
 }
 
 // nothing proposes no action. What was read still counts: a tag that is committed for it must not
@@ -314,11 +346,12 @@ func (p *Replace) parameters(snap *delta.Snapshot) map[string]any {
 
 func (p *Replace) metrics() map[string]string {
 	n := func(v int64) string { return strconv.FormatInt(v, 10) }
+	m := map[string]string{"numDeletedRows": n(p.Counts.Deleted), "numRemovedFiles": n(p.Counts.FilesRemoved)}
 	if p.deletes() {
-		return map[string]string{"numDeletedRows": n(p.Counts.Deleted), "numRemovedFiles": n(p.Counts.FilesRemoved), "numAddedFiles": n(p.Counts.FilesAdded)}
+		m["numAddedFiles"] = n(p.Counts.FilesAdded)
+	} else {
+		m["numFiles"], m["numOutputRows"], m["numOutputBytes"] = n(p.Counts.FilesAdded), n(p.in.rows), n(p.Counts.BytesAdded)
 	}
-	return map[string]string{
-		"numFiles": n(p.Counts.FilesAdded), "numOutputRows": n(p.in.rows), "numOutputBytes": n(p.Counts.BytesAdded),
-		"numRemovedFiles": n(p.Counts.FilesRemoved), "numDeletedRows": n(p.Counts.Deleted),
-	}
+	p.vectors.tell(m)
+	return m
 }

@@ -6,8 +6,6 @@ import (
 	"slices"
 
 	"github.com/apache/arrow-go/v18/arrow"
-	"github.com/apache/arrow-go/v18/arrow/array"
-	"github.com/apache/arrow-go/v18/arrow/compute"
 
 	"github.com/idemtable/idem/delta"
 	"github.com/idemtable/idem/delta/scan"
@@ -15,15 +13,26 @@ import (
 	"github.com/idemtable/idem/internal/rows"
 )
 
-// fileSlice is what is known of a file and the slice. Files never change, so it stays true.
+// fileSlice is what is known of a file, under its vector, and the slice. Neither ever changes, so it
+// stays true; what was written for it stays good.
 type fileSlice struct {
 	add     *delta.Add
-	whole   bool         // every row is in the slice, proven without reading
-	rows    int64        // of the file
-	deleted int64        // of the file, in the slice
-	sum     *rows.Digest // of the rows in the slice; nil until it is needed
-	rest    []*delta.Add // files with the other rows; nil until they are copied
+	whole   bool          // every row is in the slice, proven without reading
+	rows    int64         // that are live
+	deleted int64         // of them, in the slice
+	gone    *delta.Vector // which rows those are; nil of a whole file
+	sum     *rows.Digest  // of the rows in the slice; nil until it is needed
+	part    *rows.Digest  // the same without the columns that differ from run to run
+
+	copied  bool         // rest was written
+	rest    []*delta.Add // files with the other rows
+	after   *delta.Add   // the file under the vector that deletes the slice; nil until it is made
+	fed     bool         // changes were written
+	changes []*delta.Add // of the change data feed: see Changes
 }
+
+// border says whether the file has rows in the slice and others.
+func (f *fileSlice) border() bool { return f.deleted > 0 && f.deleted < f.rows }
 
 // oldSlice is the slice as the snapshot has it.
 type oldSlice struct {
@@ -41,7 +50,7 @@ func (p *Replace) measure(ctx context.Context, snap *delta.Snapshot, files scan.
 	old := &oldSlice{files: make([]*fileSlice, len(files.Inside)+len(files.Across))}
 	all := slices.Concat(files.Inside, files.Across)
 	err = p.Env.forEach(ctx, len(all), func(ctx context.Context, i int) error {
-		if known := p.known(all[i].Key); known != nil {
+		if known := p.known(identity(all[i])); known != nil {
 			known.add = all[i]
 			old.files[i] = known
 			return nil
@@ -65,16 +74,16 @@ func (p *Replace) measure(ctx context.Context, snap *delta.Snapshot, files scan.
 	return old, err
 }
 
-func (p *Replace) known(key string) *fileSlice {
+func (p *Replace) known(id string) *fileSlice {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.slices[key]
+	return p.slices[id]
 }
 
 func (p *Replace) remember(s *fileSlice) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.slices[s.add.Key] = s
+	p.slices[identity(s.add)] = s
 }
 
 // stats gives the statistics of files, fetching those that the snapshot left in the checkpoint.
@@ -93,13 +102,10 @@ func (e *Env) stats(ctx context.Context, snap *delta.Snapshot, files []*delta.Ad
 
 func (p *Replace) countWhole(ctx context.Context, snap *delta.Snapshot, s *fileSlice, stats string) error {
 	if n, d, ok := FileDigest(s.add); ok {
-		s.rows, s.deleted = n, n
-		if p.in.steady.whole() {
-			s.sum = &d
-		}
+		s.rows, s.deleted, s.sum = n, n, &d
 		return nil
 	}
-	if n, ok := numRecords(stats); ok {
+	if n, ok := liveRows(s.add, stats); ok {
 		s.rows, s.deleted = n, n
 		return nil
 	}
@@ -114,34 +120,42 @@ func (p *Replace) countWhole(ctx context.Context, snap *delta.Snapshot, s *fileS
 }
 
 func (p *Replace) countAcross(ctx context.Context, snap *delta.Snapshot, s *fileSlice, where *pred.Predicate) error {
-	for batch, err := range scan.File(ctx, p.Env.table(snap), s.add, where.ColumnNames()) {
+	s.gone = delta.NewVector()
+	for piece, err := range scan.Live(ctx, p.Env.table(snap), s.add, where.ColumnNames(), scan.LiveOptions{}) {
 		if err != nil {
 			return err
 		}
-		mask, err := where.Eval(p.Env.Allocator, batch)
+		mask, err := where.Eval(p.Env.Allocator, piece.Batch)
 		if err != nil {
 			return fmt.Errorf("file %s: %w", s.add.Path, pred.After(s.rows, err))
 		}
-		s.rows += batch.NumRows()
-		s.deleted += countTrue(mask)
+		for i := range mask.Len() {
+			if isTrue(mask, i) {
+				s.gone.Add(piece.Row(i))
+			}
+		}
+		s.rows += piece.Batch.NumRows()
 		mask.Release()
 	}
+	s.deleted = s.gone.Cardinality()
 	return nil
 }
 
-// digest is the digest of the old slice, reading only files whose digest is not known.
-func (p *Replace) digest(ctx context.Context, snap *delta.Snapshot, old *oldSlice, where *pred.Predicate) (rows.Digest, error) {
+// digest is the digest of the old slice, of the columns that stay the same from run to run. Only
+// files whose digest is not known are read.
+func (p *Replace) digest(ctx context.Context, snap *delta.Snapshot, old *oldSlice) (rows.Digest, error) {
+	whole := p.in.steady.whole()
 	var unknown []*fileSlice
 	for _, f := range old.files {
-		if f.sum == nil && f.deleted > 0 {
+		if f.deleted > 0 && *f.known(whole) == nil {
 			unknown = append(unknown, f)
-		} else if f.sum == nil {
-			f.sum = &rows.Digest{}
 		}
 	}
 	err := p.Env.forEach(ctx, len(unknown), func(ctx context.Context, i int) error {
-		d, err := p.digestFile(ctx, snap, unknown[i], where)
-		unknown[i].sum = &d
+		d, err := p.digestFile(ctx, snap, unknown[i])
+		if err == nil {
+			*unknown[i].known(whole) = &d
+		}
 		return err
 	})
 	if err != nil {
@@ -149,22 +163,29 @@ func (p *Replace) digest(ctx context.Context, snap *delta.Snapshot, old *oldSlic
 	}
 	var sum rows.Digest
 	for _, f := range old.files {
-		sum = sum.Add(*f.sum)
+		if f.deleted > 0 {
+			sum = sum.Add(**f.known(whole))
+		}
 	}
 	return sum, nil
 }
 
-func (p *Replace) digestFile(ctx context.Context, snap *delta.Snapshot, f *fileSlice, where *pred.Predicate) (rows.Digest, error) {
+// known is where the digest of the file's part of the slice is kept: of all columns, or without those
+// that differ from run to run.
+func (f *fileSlice) known(whole bool) **rows.Digest {
+	if whole {
+		return &f.sum
+	}
+	return &f.part
+}
+
+func (p *Replace) digestFile(ctx context.Context, snap *delta.Snapshot, f *fileSlice) (rows.Digest, error) {
 	var sum rows.Digest
-	for batch, err := range scan.File(ctx, p.Env.table(snap), f.add, nil) {
+	for piece, err := range scan.Live(ctx, p.Env.table(snap), f.add, nil, scan.LiveOptions{}) {
 		if err != nil {
 			return sum, err
 		}
-		keep, err := p.inSlice(batch, f, where)
-		if err != nil {
-			return sum, err
-		}
-		d, err := p.in.steady.digest(batch, keep)
+		d, err := p.in.steady.digest(piece.Batch, f.inSlice(piece))
 		if err != nil {
 			return sum, err
 		}
@@ -173,83 +194,31 @@ func (p *Replace) digestFile(ctx context.Context, snap *delta.Snapshot, f *fileS
 	return sum, nil
 }
 
-func (p *Replace) inSlice(batch arrow.RecordBatch, f *fileSlice, where *pred.Predicate) ([]bool, error) {
-	if f.whole {
-		return nil, nil
+// inSlice says which rows of a piece of the file are in the slice; nil means all.
+func (f *fileSlice) inSlice(piece scan.Piece) []bool {
+	if f.gone == nil {
+		return nil
 	}
-	mask, err := where.Eval(p.Env.Allocator, batch)
-	if err != nil {
-		return nil, err
+	in := make([]bool, piece.Batch.NumRows())
+	for i := range in {
+		in[i] = f.gone.Contains(piece.Row(i))
 	}
-	defer mask.Release()
-	keep := make([]bool, mask.Len())
-	for i := range keep {
-		keep[i] = isTrue(mask, i)
-	}
-	return keep, nil
+	return in
 }
 
-// copyRest writes the rows beside the slice of every file across its border, once for each file.
-func (p *Replace) copyRest(ctx context.Context, snap *delta.Snapshot, old *oldSlice, where *pred.Predicate) ([]*delta.Add, error) {
-	err := p.Env.forEach(ctx, len(old.files), func(ctx context.Context, i int) error {
-		f := old.files[i]
-		if f.deleted == 0 || f.deleted == f.rows || f.rest != nil {
-			return nil
-		}
-		var err error
-		f.rest, err = p.copyFile(ctx, snap, f, where)
-		return err
-	})
-	var kept []*delta.Add
-	for _, f := range old.files {
-		kept = append(kept, f.rest...)
-	}
-	return kept, err
-}
-
-func (p *Replace) copyFile(ctx context.Context, snap *delta.Snapshot, f *fileSlice, where *pred.Predicate) ([]*delta.Add, error) {
-	set, err := NewFileSet(ctx, p.Env, snap, CopiedRows)
-	if err != nil {
-		return nil, err
-	}
-	for batch, err := range scan.File(ctx, p.Env.table(snap), f.add, nil) {
-		if err == nil {
-			err = p.copyBatch(ctx, set, batch, where)
-		}
-		if err != nil {
-			set.Abort()
-			return nil, err
+// taken gives the rows of a piece that are in the slice, or those that are not. The caller releases
+// them.
+func (p *Replace) taken(piece scan.Piece, f *fileSlice, inside bool) (arrow.RecordBatch, error) {
+	in := f.inSlice(piece)
+	var index []int32
+	for i := range int(piece.Batch.NumRows()) {
+		if (in == nil || in[i]) == inside {
+			index = append(index, int32(i))
 		}
 	}
-	files, err := set.Finish()
-	if err == nil && set.Rows() != f.rows-f.deleted {
-		err = conservation(f.add, f.rows, 0, f.deleted, set.Rows())
+	if len(index) == int(piece.Batch.NumRows()) {
+		piece.Batch.Retain()
+		return piece.Batch, nil
 	}
-	if err != nil {
-		set.Abort()
-	}
-	return files, err
-}
-
-// copyBatch writes the rows for which the condition is not TRUE: FALSE and NULL are kept.
-func (p *Replace) copyBatch(ctx context.Context, set *FileSet, batch arrow.RecordBatch, where *pred.Predicate) error {
-	mask, err := where.Eval(p.Env.Allocator, batch)
-	if err != nil {
-		return err
-	}
-	defer mask.Release()
-	b := array.NewBooleanBuilder(p.Env.Allocator)
-	defer b.Release()
-	b.Reserve(mask.Len())
-	for i := range mask.Len() {
-		b.UnsafeAppend(!isTrue(mask, i))
-	}
-	keep := b.NewBooleanArray()
-	defer keep.Release()
-	kept, err := compute.FilterRecordBatch(compute.WithAllocator(ctx, p.Env.Allocator), batch, keep, compute.DefaultFilterOptions())
-	if err != nil {
-		return err
-	}
-	defer kept.Release()
-	return set.Write(kept)
+	return rows.Take(p.Env.Allocator, piece.Batch, index)
 }
