@@ -323,8 +323,10 @@ func (f *filler) constant(column int, text string) (*constant, error) {
 		return at
 	})
 	value, err := pred.BindValueAs(tree, arrow.NewSchema(nil, nil), field.Type)
-	if err != nil {
-		return nil, refuse(err)
+	if err != nil { // a constant of another kind is converted if it can be, unlike the values of rows
+		if value, _ = pred.BindValueAs(expr.Convert(tree, field.Type), arrow.NewSchema(nil, nil), field.Type); value == nil {
+			return nil, refuse(err)
+		}
 	}
 	one := array.NewRecordBatch(arrow.NewSchema(nil, nil), nil, 1)
 	defer one.Release()
