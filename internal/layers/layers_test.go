@@ -55,6 +55,7 @@ var law = map[string]room{
 	"internal/inside":       {row: 5},
 	"":                      {row: 6},
 	"idemtest":              {row: 7},
+	"maintain":              {row: 7, outside: []string{errgroup}},
 	"records":               {row: 7, outside: []string{compute}},
 	"internal/tabletest":    {row: 7},
 	"internal/sim":          {row: 8},

@@ -1,0 +1,255 @@
+package maintain
+
+import (
+	"bytes"
+	"encoding/json"
+	"maps"
+	"slices"
+	"strconv"
+
+	"github.com/idemtable/idem/delta"
+)
+
+// Properties of a table that tell of its past and therefore do not go back with its definition.
+const (
+	mappingMode  = "delta.columnMapping.mode"
+	mappingMaxID = "delta.columnMapping.maxColumnId"
+	fieldID      = "delta.columnMapping.id"
+	fieldName    = "delta.columnMapping.physicalName"
+
+	identityStart = "delta.identity.start"
+	identityStep  = "delta.identity.step"
+	identityMark  = "delta.identity.highWaterMark"
+
+	clusteringDomain = "delta.clustering"
+)
+
+// ofTheLog are properties by which the log is read: they stay as they are.
+var ofTheLog = []string{
+	"delta.enableInCommitTimestamps", "delta.inCommitTimestampEnablementVersion", "delta.inCommitTimestampEnablementTimestamp",
+	"delta.requireCheckpointProtectionBeforeVersion",
+}
+
+// definitionBack are the actions that give a table the definition that it had.
+func definitionBack(now, then *delta.Snapshot) ([]delta.Action, error) {
+	var out []delta.Action
+	if p := united(now.Protocol(), then.Protocol()); p != now.Protocol() {
+		out = append(out, delta.Action{Protocol: p})
+	}
+	m, err := metadataBack(now, then)
+	if err != nil {
+		return nil, err
+	}
+	if !sameMetadata(m, now.Metadata()) {
+		out = append(out, delta.Action{Metadata: m})
+	}
+	if d, ok := clusteringBack(now, then); ok {
+		out = append(out, delta.Action{Domain: &d})
+	}
+	return out, nil
+}
+
+func sameMetadata(a, b *delta.Metadata) bool {
+	return a.Name == b.Name && a.Description == b.Description && a.SchemaString == b.SchemaString &&
+		slices.Equal(a.PartitionColumns, b.PartitionColumns) && maps.Equal(a.Configuration, b.Configuration)
+}
+
+// metadataBack is the metadata that then had, with what must not go back.
+func metadataBack(now, then *delta.Snapshot) (*delta.Metadata, error) {
+	is, m := now.Metadata(), *then.Metadata()
+	m.ID, m.CreatedTime = is.ID, is.CreatedTime
+	m.Configuration = maps.Clone(m.Configuration)
+	if m.Configuration == nil {
+		m.Configuration = map[string]string{}
+	}
+	for _, key := range ofTheLog {
+		delete(m.Configuration, key)
+		if v, ok := is.Configuration[key]; ok {
+			m.Configuration[key] = v
+		}
+	}
+	schema, err := delta.ParseSchema(m.SchemaString)
+	if err != nil {
+		return nil, err
+	}
+	b := &schemaBack{next: max(maxID(is), maxID(&m))}
+	b.mapped = now.Mapping() != delta.MappingNone && then.Mapping() == delta.MappingNone
+	changed := b.fields(schema, now.Schema())
+	if b.mapped {
+		m.Configuration[mappingMode] = is.Configuration[mappingMode]
+	}
+	if b.next > 0 {
+		m.Configuration[mappingMaxID] = strconv.FormatInt(b.next, 10)
+	}
+	if changed {
+		m.SchemaString = schema.JSON()
+	}
+	return &m, nil
+}
+
+func maxID(m *delta.Metadata) int64 {
+	n, _ := strconv.ParseInt(m.Configuration[mappingMaxID], 10, 64)
+	return n
+}
+
+// schemaBack carries over to an old schema what stands in the new one.
+type schemaBack struct {
+	mapped bool  // the table has column mapping since: fields get their old names as physical ones
+	next   int64 // the greatest column id given
+}
+
+// fields changes the fields of a struct that was parsed for it. is is the struct that the table has
+// now; nil if it has none in its place.
+func (b *schemaBack) fields(was, is *delta.Struct) bool {
+	changed := false
+	for i := range was.Fields {
+		f := &was.Fields[i]
+		since := counterpart(f, is)
+		if b.mapped {
+			b.name(f, since)
+			changed = true
+		}
+		if since != nil && identityBack(f, since) {
+			changed = true
+		}
+		var next delta.Type
+		if since != nil {
+			next = since.Type
+		}
+		changed = b.within(f.Type, next) || changed
+	}
+	return changed
+}
+
+func (b *schemaBack) within(was, is delta.Type) bool {
+	switch t := was.(type) {
+	case *delta.Struct:
+		s, _ := is.(*delta.Struct)
+		return b.fields(t, s)
+	case *delta.Array:
+		if s, ok := is.(*delta.Array); ok {
+			return b.within(t.Element, s.Element)
+		}
+		return b.within(t.Element, nil)
+	case *delta.Map:
+		s, ok := is.(*delta.Map)
+		if !ok {
+			s = &delta.Map{}
+		}
+		key := b.within(t.Key, s.Key)
+		return b.within(t.Value, s.Value) || key
+	}
+	return false
+}
+
+// counterpart is the field that has the same data in files: by its physical name.
+func counterpart(f *delta.Field, in *delta.Struct) *delta.Field {
+	if in == nil {
+		return nil
+	}
+	for i := range in.Fields {
+		if physical(&in.Fields[i]) == physical(f) {
+			return &in.Fields[i]
+		}
+	}
+	return nil
+}
+
+func physical(f *delta.Field) string {
+	var name string
+	if json.Unmarshal(f.Metadata[fieldName], &name) == nil && name != "" {
+		return name
+	}
+	return f.Name
+}
+
+// name gives a field its place in files under column mapping.
+func (b *schemaBack) name(f, since *delta.Field) {
+	name, _ := json.Marshal(physical(f))
+	id := json.RawMessage(nil)
+	if since != nil {
+		id = since.Metadata[fieldID]
+	}
+	if id == nil {
+		b.next++
+		id = json.RawMessage(strconv.FormatInt(b.next, 10))
+	}
+	setField(f, fieldName, name)
+	setField(f, fieldID, id)
+}
+
+func setField(f *delta.Field, key string, value json.RawMessage) {
+	f.Metadata = maps.Clone(f.Metadata)
+	if f.Metadata == nil {
+		f.Metadata = map[string]json.RawMessage{}
+	}
+	f.Metadata[key] = value
+}
+
+// identityBack keeps the numbers that an identity column has given since.
+func identityBack(f, since *delta.Field) bool {
+	mark, given := since.Metadata[identityMark]
+	if _, identity := f.Metadata[identityStart]; !identity || !given || bytes.Equal(mark, f.Metadata[identityMark]) {
+		return false
+	}
+	is, errIs := strconv.ParseInt(string(mark), 10, 64)
+	was, errWas := strconv.ParseInt(string(f.Metadata[identityMark]), 10, 64)
+	step, _ := strconv.ParseInt(string(f.Metadata[identityStep]), 10, 64)
+	if errIs != nil || errWas == nil && (step < 0) != (is < was) {
+		return false
+	}
+	setField(f, identityMark, mark)
+	return true
+}
+
+// clusteringBack gives the clustering columns that the table had, if they are others.
+func clusteringBack(now, then *delta.Snapshot) (delta.DomainMetadata, bool) {
+	is, clustered := now.Domain(clusteringDomain)
+	was, ok := then.Domain(clusteringDomain)
+	switch {
+	case ok && clustered && is.Configuration == was.Configuration, !ok && !clustered:
+		return delta.DomainMetadata{}, false
+	case ok:
+		return was, true
+	}
+	none := `{"clusteringColumns":[],"domainName":"` + clusteringDomain + `"}`
+	return delta.DomainMetadata{Domain: clusteringDomain, Configuration: none}, is.Configuration != none
+}
+
+// legacy are the features that a protocol may have by its versions alone.
+var legacy = []string{"appendOnly", "invariants", "checkConstraints", "changeDataFeed", "generatedColumns", "columnMapping", "identityColumns"}
+
+// united is the protocol that a table has, raised by what it had: now itself if nothing is missing.
+func united(now, then *delta.Protocol) *delta.Protocol {
+	missing := slices.DeleteFunc(supported(then), now.Supports)
+	if len(missing) == 0 {
+		return now
+	}
+	if now.MinWriterVersion < 7 && then.MinWriterVersion < 7 {
+		return &delta.Protocol{
+			MinReaderVersion: max(now.MinReaderVersion, then.MinReaderVersion), MinWriterVersion: max(now.MinWriterVersion, then.MinWriterVersion),
+		}
+	}
+	p := &delta.Protocol{MinReaderVersion: max(now.MinReaderVersion, then.MinReaderVersion), MinWriterVersion: 7}
+	p.WriterFeatures = append(supported(now), missing...)
+	if p.MinReaderVersion == 3 {
+		p.ReaderFeatures = slices.Concat([]string{}, now.ReaderFeatures, then.ReaderFeatures)
+		if slices.Contains(p.WriterFeatures, "columnMapping") {
+			p.ReaderFeatures = append(p.ReaderFeatures, "columnMapping")
+		}
+	}
+	for _, list := range []*[]string{&p.ReaderFeatures, &p.WriterFeatures} {
+		if *list != nil {
+			slices.Sort(*list)
+			*list = slices.Compact(*list)
+		}
+	}
+	return p
+}
+
+func supported(p *delta.Protocol) []string {
+	if p.MinWriterVersion >= 7 {
+		return slices.Clone(p.WriterFeatures)
+	}
+	return slices.DeleteFunc(slices.Clone(legacy), func(f string) bool { return !p.Supports(f) })
+}
