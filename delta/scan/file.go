@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"slices"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/memory"
@@ -41,6 +42,10 @@ type LiveOptions struct {
 	// does not track rows, or that has a column of such a name, is an error that wraps
 	// delta.ErrInput.
 	RowIDs bool
+
+	// Extra appends columns that the file has and the table has not, by the names that they have in
+	// the file: _change_type of a file of changes. One that the file lacks is NULL.
+	Extra []arrow.Field
 }
 
 // Live reads the live rows of a file of the snapshot: those that its deletion vector does not
@@ -54,6 +59,9 @@ func Live(ctx context.Context, t Table, f *delta.Add, columns []string, o LiveOp
 		if err != nil {
 			yield(Piece{}, err)
 			return
+		}
+		if len(o.Extra) > 0 {
+			want = arrow.NewSchema(slices.Concat(want.Fields(), o.Extra), nil)
 		}
 		readLive(ctx, t, f, want)(yield)
 	}

@@ -57,6 +57,7 @@ var law = map[string]room{
 	"idemtest":              {row: 7},
 	"maintain":              {row: 7, outside: []string{errgroup}},
 	"records":               {row: 7, outside: []string{compute}},
+	"changes":               {row: 7},
 	"internal/tabletest":    {row: 7},
 	"internal/sim":          {row: 8},
 	"internal/conformance":  {row: 8, outside: []string{parquet}},
