@@ -59,7 +59,8 @@ func (p *Append) follow(ctx context.Context, to evolved) error {
 	if err := to.follows(p.base, p.Input.brings(p.Evolve)); err != nil {
 		return err
 	}
-	return p.out.renumber(ctx, p.Env, p.base, to.snap)
+	_, err := p.out.renumber(ctx, p.Env, p.base, to.snap)
+	return err
 }
 
 // Digest is the number and the digest of the rows written.

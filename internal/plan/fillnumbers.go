@@ -128,23 +128,23 @@ func (n *numbers) shifts(now *delta.Snapshot) (map[string]int64, error) {
 
 // renumber gives the rows of files other numbers if those that they have were given by a commit since.
 // The files are written anew; the old ones stay, since a commit that names them was proposed. base is
-// the table that they were written for.
-func (w *written) renumber(ctx context.Context, env *Env, base, now *delta.Snapshot) error {
+// the table that they were written for. It says whether there are new files.
+func (w *written) renumber(ctx context.Context, env *Env, base, now *delta.Snapshot) (bool, error) {
 	if len(w.files) == 0 {
-		return nil
+		return false, nil
 	}
 	by, err := w.numbers.shifts(now)
 	if err != nil || len(by) == 0 {
-		return err
+		return false, err
 	}
 	set, err := NewFileSet(ctx, env, base, NewRows)
 	if err != nil {
-		return err
+		return false, err
 	}
 	for _, f := range w.files {
 		if err := copyShifted(ctx, env, base, f, by, set); err != nil {
 			set.Abort()
-			return err
+			return false, err
 		}
 	}
 	files, err := set.Finish()
@@ -153,10 +153,10 @@ func (w *written) renumber(ctx context.Context, env *Env, base, now *delta.Snaps
 	}
 	if err != nil {
 		set.Abort()
-		return err
+		return false, err
 	}
 	w.files, w.numbers = files, w.numbers.shifted(by)
-	return nil
+	return true, nil
 }
 
 // shifted are the numbers after a move.

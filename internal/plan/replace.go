@@ -61,7 +61,11 @@ func (p *Replace) Plan(ctx context.Context, snap *delta.Snapshot) (*Proposal, er
 	}
 	p.Added = to.added
 	proposal, err := p.plan(ctx, to.snap)
-	return to.amend(proposal), err
+	if err != nil {
+		return nil, err
+	}
+	proposal = to.amend(proposal)
+	return proposal, to.number(proposal, p.in.numbers)
 }
 
 func (p *Replace) plan(ctx context.Context, snap *delta.Snapshot) (*Proposal, error) {
@@ -93,7 +97,14 @@ func (p *Replace) plan(ctx context.Context, snap *delta.Snapshot) (*Proposal, er
 func (p *Replace) begin(ctx context.Context, to evolved) error {
 	snap := to.snap
 	if p.base != nil {
-		return to.follows(p.base, p.Input.brings(p.Evolve))
+		if err := to.follows(p.base, p.Input.brings(p.Evolve)); err != nil {
+			return err
+		}
+		moved, err := p.in.renumber(ctx, p.Env, p.base, snap)
+		if moved {
+			p.fresh = nil
+		}
+		return err
 	}
 	if err := mutable(snap, p.verb()); err != nil {
 		return err
@@ -134,7 +145,7 @@ func (p *Replace) intake(snap *delta.Snapshot) (*intake, *guard, error) {
 	if err != nil || where == nil {
 		return in, nil, err
 	}
-	return in, &guard{where: where}, nil
+	return in, &guard{where: where}, in.fill.proves(where)
 }
 
 // bind gives the condition on a snapshot's schema, nil for the whole table.
