@@ -49,25 +49,36 @@ func (readOnly) Create(context.Context, string) (store.Writer, error) {
 	return nil, errReadOnly
 }
 
-// folder stands in a template for the absolute path of the table's directory, as a URI has it.
-const folder = "{{FOLDER_WITH_SPECIAL_CHAR}}"
+// folder stands in a template for the absolute path, as a URI has it, of the directory folderName
+// below the table's root.
+const (
+	folder     = "{{FOLDER_WITH_SPECIAL_CHAR}}"
+	folderName = "folder&with%special char"
+)
 
-// place gives the directory of a line's table: its own, or for templates and archives one made
-// below temp.
+// testPrefix is what Delta puts before the names of files of deletion vectors while it tests itself.
+// Descriptors that give a UUID leave it out, so that only Delta under test finds such files.
+const testPrefix = "test%dv%prefix-"
+
+// place gives the directory of a line's table: its own, or one made below temp of templates,
+// archives and tables in which files of deletion vectors have other names than the protocol's.
 func place(root string, l *Line, temp string) (string, error) {
 	dir := filepath.Join(root, filepath.FromSlash(l.Table))
 	switch {
 	case strings.HasSuffix(l.Table, ".tar.zst"):
 		return unpack(dir, temp)
 	case l.Template:
-		return temp, materialise(dir, temp)
+		path := (&url.URL{Path: filepath.ToSlash(filepath.Join(temp, folderName))}).EscapedPath()
+		return temp, materialise(dir, temp, folder, path, "")
 	}
-	return dir, nil
+	if named, err := filepath.Glob(filepath.Join(dir, testPrefix+"*")); err != nil || len(named) == 0 {
+		return dir, err
+	}
+	return temp, materialise(dir, temp, "", "", testPrefix)
 }
 
-// materialise copies a template and puts the path of the copy into its log.
-func materialise(dir, temp string) error {
-	path := (&url.URL{Path: filepath.ToSlash(temp)}).EscapedPath()
+// materialise copies a table, with the texts of its log replaced and without a prefix of file names.
+func materialise(dir, temp, old, new, prefix string) error {
 	return filepath.WalkDir(dir, func(name string, d os.DirEntry, err error) error {
 		if err != nil {
 			return err
@@ -76,7 +87,7 @@ func materialise(dir, temp string) error {
 		if err != nil {
 			return err
 		}
-		to := filepath.Join(temp, rel)
+		to := filepath.Join(temp, filepath.Dir(rel), strings.TrimPrefix(filepath.Base(rel), prefix))
 		if d.IsDir() {
 			return os.MkdirAll(to, 0o755)
 		}
@@ -84,8 +95,8 @@ func materialise(dir, temp string) error {
 		if err != nil {
 			return err
 		}
-		if strings.HasSuffix(name, ".json") {
-			data = []byte(strings.ReplaceAll(string(data), folder, path))
+		if old != "" && strings.HasSuffix(name, ".json") {
+			data = []byte(strings.ReplaceAll(string(data), old, new))
 		}
 		return os.WriteFile(to, data, 0o644)
 	})

@@ -155,3 +155,33 @@ func TestLoadRefusesWhatIsNoCorpus(t *testing.T) {
 	_, err := conformance.Load(t.TempDir())
 	require.Error(t, err, "no file")
 }
+
+func TestEveryClaimAboutTheFeedIsHeldAgainstTheTable(t *testing.T) {
+	root := t.TempDir()
+	st, err := store.OpenDir(filepath.Join(root, "t"))
+	require.NoError(t, err)
+	metadata := func(enabled string) delta.Action {
+		return delta.Action{Metadata: &delta.Metadata{ID: "0", Provider: "parquet", SchemaString: schemaText, Configuration: map[string]string{"delta.enableChangeDataFeed": enabled}}}
+	}
+	put(t, st, 0, delta.Action{Protocol: &delta.Protocol{MinReaderVersion: 1, MinWriterVersion: 4}}, metadata("true"), addRows(t, st, "a.parquet", 1, 2))
+	put(t, st, 1, addRows(t, st, "b.parquet", 3))
+	put(t, st, 2, metadata("false"))
+	rows := `{"n":1,"_change_type":"insert","_commit_version":0},{"n":2,"_change_type":"insert","_commit_version":0},`
+	third := `{"n":3,"_change_type":"insert","_commit_version":1}`
+	hash := conformance.Hash([][]byte{[]byte(third)})
+	for _, c := range []struct{ why, right, wrong string }{
+		{"the number", `"cdf":[{"start":0,"end":1,"num_rows":3}]`, `"cdf":[{"start":0,"end":1,"num_rows":2}]`},
+		{"the kinds", `"cdf":[{"start":0,"end":1,"by_type":{"insert":3}}]`, `"cdf":[{"start":0,"end":1,"by_type":{"insert":2,"delete":1}}]`},
+		{"the versions", `"cdf":[{"start":0,"end":1,"by_version":{"0":2,"1":1}}]`, `"cdf":[{"start":0,"end":1,"by_version":{"0":3}}]`},
+		{"the rows", `"cdf":[{"start":0,"end":1,"rows":[` + rows + third + `]}]`, `"cdf":[{"start":1,"end":1,"rows":[` + rows + third + `]}]`},
+		{"the hash", `"cdf":[{"start":1,"end":1,"rows_sha256":"` + hash + `"}]`, `"cdf":[{"start":0,"end":1,"rows_sha256":"` + hash + `"}]`},
+		{"a range that must be read", `"cdf_ranges":{"ok":[[0,1]]}`, `"cdf_ranges":{"ok":[[0,2]]}`},
+		{"a range that must be refused", `"cdf_ranges":{"refuse":[[1,2]]}`, `"cdf_ranges":{"refuse":[[1,1]]}`},
+	} {
+		t.Run(c.why, func(t *testing.T) {
+			right := run(t, root, `{"table":"t","outcome":"read",`+c.right+`}`)
+			require.Equal(t, conformance.Right, right.Verdict, "%v", right.Faults)
+			require.Equal(t, conformance.Wrong, run(t, root, `{"table":"t","outcome":"read",`+c.wrong+`}`).Verdict)
+		})
+	}
+}
