@@ -22,6 +22,11 @@ type Edit struct {
 	// committed only when no file lacks one. Enable the feature rowTracking first, commit each such
 	// file again with a BaseRowID, and ask again.
 	Backfill bool
+
+	// Rewrite says that files hold what the edited definition would read otherwise: the commit must
+	// also replace every live file by one with the same rows, written for the edited definition, and
+	// change no data by it.
+	Rewrite bool
 }
 
 // Actions are the lines of the edit. None of a nil edit.
@@ -68,6 +73,9 @@ type draft struct {
 	features []string // to support beside those that the definition uses
 	fresh    Fresh
 	backfill bool
+	rewrite  bool
+	creating bool // there is no table yet
+	settled  bool // protocol and column ids are as they shall be
 }
 
 func (s *Snapshot) draft(fresh Fresh) *draft {
@@ -94,7 +102,7 @@ func (d *draft) changes() (*Edit, error) {
 			return nil, err
 		}
 	}
-	e := &Edit{Domains: d.changedDomains(), Backfill: d.backfill}
+	e := &Edit{Domains: d.changedDomains(), Backfill: d.backfill, Rewrite: d.rewrite}
 	if !sameProtocols(&d.protocol, d.was.Protocol()) {
 		e.Protocol = &d.protocol
 	}
@@ -115,7 +123,7 @@ func (d *draft) writeSchema() error {
 	if d.schema == d.was.Schema() {
 		return nil
 	}
-	if !writesBack(d.was.Metadata().SchemaString) {
+	if !d.creating && !writesBack(d.was.Metadata().SchemaString) {
 		return fmt.Errorf("the table's schema holds what idem would not write back, such as a user-defined type; "+
 			"change it with the engine that made it: %w", ErrUnsupported)
 	}
@@ -128,6 +136,9 @@ func (d *draft) writeSchema() error {
 // upgrade gives the protocol what the definition uses and did not use before. What was in the
 // metadata all along without the protocol's support stays without effect.
 func (d *draft) upgrade() error {
+	if d.settled {
+		return nil
+	}
 	names := slices.Clone(d.features)
 	for i := range features {
 		f := &features[i]

@@ -26,13 +26,15 @@ func (d *draft) numberColumns() error {
 	switch {
 	case !known:
 		return fmt.Errorf("the column mapping mode %q is none of none, name and id: %w", d.meta.Configuration[propMappingMode], ErrInput)
-	case before != now && (before != MappingNone || now != MappingName):
+	case d.settled:
+		return nil
+	case !d.creating && before != now && (before != MappingNone || now != MappingName):
 		return fmt.Errorf("column mapping cannot change from %s to %s on a table that exists: only from none to name; "+
 			"to be without it, drop the feature columnMapping: %w", before, now, ErrInput)
 	case now == MappingNone:
 		return nil
 	}
-	n := numberer{fresh: d.physicalName, asNamed: before == MappingNone}
+	n := numberer{fresh: d.physicalName, asNamed: before == MappingNone && !d.creating}
 	return d.number(&n)
 }
 
@@ -179,21 +181,26 @@ func quoted(text string) json.RawMessage { return appendQuoted(nil, text) }
 
 // withoutMapping takes the ids and physical names of column mapping from a type and all below it.
 func withoutMapping(t Type) Type {
+	return withoutKeys(t, mappingIDKey, physicalNameKey, nestedIDsKey)
+}
+
+// withoutKeys takes metadata from the fields of a type, at every depth.
+func withoutKeys(t Type, keys ...string) Type {
 	switch t := t.(type) {
 	case *Struct:
-		out := &Struct{Fields: slices.Clone(t.Fields)}
+		out := cloneStruct(t)
 		for i := range out.Fields {
 			f := &out.Fields[i]
-			f.Metadata, f.Type = maps.Clone(f.Metadata), withoutMapping(f.Type)
-			for _, key := range []string{mappingIDKey, physicalNameKey, nestedIDsKey} {
+			f.Metadata, f.Type = maps.Clone(f.Metadata), withoutKeys(f.Type, keys...)
+			for _, key := range keys {
 				delete(f.Metadata, key)
 			}
 		}
 		return out
 	case *Array:
-		return &Array{Element: withoutMapping(t.Element), ContainsNull: t.ContainsNull}
+		return &Array{Element: withoutKeys(t.Element, keys...), ContainsNull: t.ContainsNull}
 	case *Map:
-		return &Map{Key: withoutMapping(t.Key), Value: withoutMapping(t.Value), ValueContainsNull: t.ValueContainsNull}
+		return &Map{Key: withoutKeys(t.Key, keys...), Value: withoutKeys(t.Value, keys...), ValueContainsNull: t.ValueContainsNull}
 	}
 	return t
 }

@@ -121,10 +121,10 @@ func (s *Snapshot) EnableFeature(name string) (*Edit, error) {
 	if !f.write {
 		return nil, fmt.Errorf("enable the feature %s: idem does not write tables with it: %w", name, ErrUnsupported)
 	}
-	d := s.draft(Fresh{})
 	if strings.HasSuffix(name, "-preview") && s.Protocol().Supports(strings.TrimSuffix(name, "-preview")) {
 		return nil, nil // the same feature, under its final name
 	}
+	d := s.draft(Fresh{})
 	d.features = []string{name}
 	return d.finish("enable the feature " + name)
 }

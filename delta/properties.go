@@ -12,19 +12,25 @@ import (
 
 // The keys of the properties that idem acts on, and the values that stand when they are absent.
 const (
-	keyAppendOnly          = "delta.appendOnly"
-	keyCheckpointInterval  = "delta.checkpointInterval"
-	keyTombstoneRetention  = "delta.deletedFileRetentionDuration"
-	keyLogRetention        = "delta.logRetentionDuration"
-	keyTxnRetention        = "delta.setTransactionRetentionDuration"
-	keyIsolation           = "delta.isolationLevel"
-	keyTargetFileSize      = "delta.targetFileSize"
-	keyCodec               = "delta.parquet.compression.codec"
-	defaultCheckpointEvery = 10
-	defaultTombstoneAge    = 7 * 24 * time.Hour
-	defaultLogAge          = 30 * 24 * time.Hour
-	defaultIsolation       = "Serializable"
-	forever                = time.Duration(math.MaxInt64)
+	keyAppendOnly           = "delta.appendOnly"
+	keyCheckpointInterval   = "delta.checkpointInterval"
+	keyTombstoneRetention   = "delta.deletedFileRetentionDuration"
+	keyLogRetention         = "delta.logRetentionDuration"
+	keyTxnRetention         = "delta.setTransactionRetentionDuration"
+	keyIsolation            = "delta.isolationLevel"
+	keyTargetFileSize       = "delta.targetFileSize"
+	keyCodec                = "delta.parquet.compression.codec"
+	keyInCommitTimestamps   = "delta.enableInCommitTimestamps"
+	keyRowTrackingSuspended = "delta.rowTrackingSuspended"
+	keyEnablementVersion    = "delta.inCommitTimestampEnablementVersion"
+	keyEnablementTimestamp  = "delta.inCommitTimestampEnablementTimestamp"
+	// keyCheckpointProtection is the version before which checkpoints must not be removed one by one.
+	keyCheckpointProtection = "delta.requireCheckpointProtectionBeforeVersion"
+	defaultCheckpointEvery  = 10
+	defaultTombstoneAge     = 7 * 24 * time.Hour
+	defaultLogAge           = 30 * 24 * time.Hour
+	defaultIsolation        = "Serializable"
+	forever                 = time.Duration(math.MaxInt64)
 )
 
 // properties are the checks of the properties that idem acts on.
@@ -34,8 +40,13 @@ var properties = map[string]func(value string) bool{
 	"delta.enableDeletionVectors":          isBoolean,
 	"delta.checkpoint.writeStatsAsJson":    isBoolean,
 	"delta.enableExpiredLogCleanup":        isBoolean,
-	"delta.enableInCommitTimestamps":       isBoolean,
-	"delta.enableRowTracking":              isBoolean,
+	keyInCommitTimestamps:                  isBoolean,
+	keyRowTracking:                         isBoolean,
+	keyRowTrackingSuspended:                isBoolean,
+	"delta.enableTypeWidening":             isBoolean,
+	"delta.enableVariantShredding":         isBoolean,
+	"delta.enableIcebergCompatV1":          isBoolean,
+	"delta.enableIcebergCompatV2":          isBoolean,
 	"delta.checkpointPolicy":               isOneOf("classic", "v2"),
 	"delta.columnMapping.mode":             isOneOf("none", "name", "id"),
 	"delta.dataSkippingNumIndexedCols":     isIntegerFrom(-1),
@@ -49,15 +60,44 @@ var properties = map[string]func(value string) bool{
 	"delta.dataSkippingStringPrefixLength": isIntegerFrom(0),
 }
 
-// otherProperties are the names that Delta has beside properties: those that idem keeps for others,
-// or refuses by the feature that they turn on.
-var otherProperties = []string{
-	"delta.autoOptimize", "delta.autoOptimize.autoCompact", "delta.autoOptimize.optimizeWrite", "delta.checkpoint.writeStatsAsStruct", "delta.checkpointRetentionDuration",
-	"delta.columnMapping.maxColumnId", "delta.compatibility.symlinkFormatManifest.enabled", "delta.dataSkippingStatsColumns", "delta.enableFullRetentionRollback",
-	"delta.enableIcebergCompatV1", "delta.enableIcebergCompatV2", "delta.enableTypeWidening", "delta.enableVariantShredding", "delta.lastCommitTimestamp",
-	"delta.lastUpdateVersion", "delta.minReaderVersion", "delta.minWriterVersion", "delta.parquet.format.version", "delta.randomPrefixLength", "delta.randomizeFilePrefixes",
-	"delta.requireCheckpointProtectionBeforeVersion", "delta.rowTrackingSuspended", "delta.sampling.enabled", "delta.tuneFileSizesForRewrites",
-	"delta.universalFormat.enabledFormats", "delta.writePartitionColumnsToParquet",
+// otherProperties are the checks of the properties that Delta has beside: those that idem keeps for
+// others.
+var otherProperties = map[string]func(value string) bool{
+	"delta.autoOptimize":                                       isBoolean,
+	"delta.autoOptimize.autoCompact":                           isBoolean,
+	"delta.autoOptimize.optimizeWrite":                         isBoolean,
+	"delta.castIcebergTimeType":                                isBoolean,
+	"delta.checkpoint.writeStatsAsStruct":                      isBoolean,
+	"delta.checkpointRetentionDuration":                        isInterval,
+	"delta.compatibility.symlinkFormatManifest.enabled":        isBoolean,
+	"delta.dataSkippingStatsColumns":                           isColumnList,
+	"delta.dropFeatureTruncateHistory.retentionDuration":       isInterval,
+	"delta.enableFullRetentionRollback":                        isBoolean,
+	"delta.enableIcebergCompatV3":                              isBoolean,
+	"delta.enableMaterializePartitionColumnsFeature":           isBoolean,
+	"delta.ignoreIcebergBucketPartition":                       isBoolean,
+	"delta.ignoreProtocolDefaults":                             isBoolean,
+	"delta.parquet.format.version":                             isAnything,
+	"delta.randomPrefixLength":                                 isIntegerFrom(1),
+	"delta.randomizeFilePrefixes":                              isBoolean,
+	"delta.sampleRetentionDuration":                            isInterval,
+	"delta.sampling.enabled":                                   isBoolean,
+	"delta.tuneFileSizesForRewrites":                           isBoolean,
+	"delta.universalFormat.enabledFormats":                     isAnything,
+	"delta.universalFormat.iceberg.atomicConversion.supported": isBoolean,
+	"delta.writePartitionColumnsToParquet":                     isBoolean,
+}
+
+// managedProperties are those that follow from other edits, with what to do instead of setting them.
+var managedProperties = map[string]string{
+	keyMaxColumnID:              "it counts the columns under column mapping",
+	keyEnablementVersion:        "it is set with delta.enableInCommitTimestamps",
+	keyEnablementTimestamp:      "it is set with delta.enableInCommitTimestamps",
+	keyRowIDs:                   "it is set with delta.enableRowTracking",
+	keyCommitVersions:           "it is set with delta.enableRowTracking",
+	keyCheckpointProtection:     "it is set when a feature is dropped",
+	"delta.lastCommitTimestamp": "it is a catalog's",
+	"delta.lastUpdateVersion":   "it is a catalog's",
 }
 
 // RefuseUnknownProperties refuses names under "delta." that Delta does not have: a misspelt property of
@@ -65,14 +105,22 @@ var otherProperties = []string{
 // whatever they have.
 func RefuseUnknownProperties(conf map[string]string) error {
 	for _, key := range slices.Sorted(maps.Keys(conf)) {
-		if !strings.HasPrefix(key, "delta.") || strings.HasPrefix(key, constraintPrefix) || strings.HasPrefix(key, "delta.feature.") {
+		if !strings.HasPrefix(key, "delta.") || strings.HasPrefix(key, constraintPrefix) || strings.HasPrefix(key, featureProperty) {
 			continue
 		}
-		if _, ok := properties[key]; !ok && !slices.Contains(otherProperties, key) {
+		if _, managed := managedProperties[key]; !managed && propertyCheck(key) == nil && !slices.Contains(versionProperties, key) {
 			return fmt.Errorf("%w: Delta has no table property %q; names are spelled exactly, and those of your own do not begin with \"delta.\"", ErrInput, key)
 		}
 	}
 	return nil
+}
+
+// propertyCheck is the check of the values of a property that may be set, nil for any other.
+func propertyCheck(key string) func(string) bool {
+	if valid := properties[key]; valid != nil {
+		return valid
+	}
+	return otherProperties[key]
 }
 
 // ValidateProperties refuses, by name and wrapping ErrUnsupported, a property that idem acts on and
@@ -89,6 +137,10 @@ func ValidateProperties(m *Metadata) error {
 	}
 	return nil
 }
+
+func isAnything(string) bool { return true }
+
+func isColumnList(v string) bool { _, ok := splitColumnList(v); return ok }
 
 func isBoolean(v string) bool { return strings.EqualFold(v, "true") || strings.EqualFold(v, "false") }
 

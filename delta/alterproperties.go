@@ -1,0 +1,213 @@
+package delta
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// versionProperties are the names under which a protocol is asked for by its versions. They are never
+// stored.
+var versionProperties = []string{"delta.minReaderVersion", "delta.minWriterVersion"}
+
+// dropsProperty are properties whose promise idem does not keep when they are true, or not empty,
+// with what it would have to do.
+var dropsProperty = map[string]string{
+	"delta.compatibility.symlinkFormatManifest.enabled": "write a manifest beside each commit",
+	"delta.universalFormat.enabledFormats":              "write the metadata of other formats beside each commit",
+	"delta.enableMaterializePartitionColumnsFeature":    "write partition columns into data files",
+	"delta.writePartitionColumnsToParquet":              "write partition columns into data files",
+}
+
+// SetProperties sets table properties, with what follows from them: the features that they use are
+// supported, column mapping (from none to name) gives every column its id, in-commit timestamps
+// have it noted since when they are (fresh.Version and fresh.Timestamp), row tracking names its hidden
+// columns and asks for a backfill. "delta.feature.NAME": "supported" supports a feature and is not
+// stored, and so are delta.minReaderVersion and delta.minWriterVersion.
+//
+// A name under "delta." that Delta does not have, a value that the property cannot have, constraints
+// (see [Snapshot.AddConstraint]) and properties that follow from others wrap [ErrInput]. Properties
+// whose promise idem does not keep wrap [ErrUnsupported].
+func (s *Snapshot) SetProperties(fresh Fresh, properties map[string]string) (*Edit, error) {
+	d := s.draft(fresh)
+	if err := d.setProperties(properties); err != nil {
+		return nil, fmt.Errorf("set properties: %w", err)
+	}
+	if err := d.follow(); err != nil {
+		return nil, fmt.Errorf("set properties: %w", err)
+	}
+	return d.finish("set properties")
+}
+
+func (d *draft) setProperties(properties map[string]string) error {
+	for _, key := range slices.Sorted(maps.Keys(properties)) {
+		value := properties[key]
+		if name, ok := strings.CutPrefix(key, featureProperty); ok {
+			if err := d.ask(name, value); err != nil {
+				return err
+			}
+			continue
+		}
+		if slices.Contains(versionProperties, key) {
+			if err := d.askVersion(key, value); err != nil {
+				return err
+			}
+			continue
+		}
+		if err := checkSettable(key, value); err != nil {
+			return err
+		}
+		d.meta.Configuration[key] = value
+	}
+	return nil
+}
+
+func checkSettable(key, value string) error {
+	if !strings.HasPrefix(key, "delta.") {
+		return nil
+	}
+	if strings.HasPrefix(key, constraintPrefix) {
+		return fmt.Errorf("%s is a constraint: add it as one, so that the rows are checked: %w", key, ErrInput)
+	}
+	if why, managed := managedProperties[key]; managed {
+		return fmt.Errorf("%s cannot be set: %s: %w", key, why, ErrInput)
+	}
+	valid := propertyCheck(key)
+	if valid == nil {
+		return RefuseUnknownProperties(map[string]string{key: value})
+	}
+	if !valid(value) {
+		return fmt.Errorf("%s cannot have the value %q: %w", key, value, ErrInput)
+	}
+	if what, promised := dropsProperty[key]; promised && value != "" && !strings.EqualFold(value, "false") {
+		return fmt.Errorf("%s=%s would have every writer %s, which idem does not: %w", key, value, what, ErrUnsupported)
+	}
+	return nil
+}
+
+// ask takes delta.feature.NAME.
+func (d *draft) ask(name, value string) error {
+	if !isOneOf("supported", "enabled")(value) {
+		return fmt.Errorf("%s%s has the value supported, or is left out, and not %q: %w", featureProperty, name, value, ErrInput)
+	}
+	if ownedByCatalog(name) {
+		return fmt.Errorf("the feature %s gives the table to a catalog; use a client of that catalog: %w", name, ErrUnsupported)
+	}
+	if findFeature(name) == nil {
+		return fmt.Errorf("idem does not know the table feature %q: %w", name, ErrUnsupported)
+	}
+	d.features = append(d.features, name)
+	return nil
+}
+
+// askVersion takes a version of the protocol: for the features that it stands for.
+func (d *draft) askVersion(key, value string) error {
+	n, err := strconv.Atoi(value)
+	reader := key == versionProperties[0]
+	if highest := map[bool]int{true: listReader, false: listWriter}[reader]; err != nil || n < 1 || n > highest {
+		return fmt.Errorf("%s is 1 to %d, not %q: %w", key, highest, value, ErrInput)
+	}
+	for i := range features {
+		f := &features[i]
+		if reader && f.legacyReader > 0 && f.legacyReader <= n && n < listReader || !reader && f.legacyWriter > 0 && f.legacyWriter <= n && n < listWriter {
+			d.features = append(d.features, f.name)
+		}
+	}
+	return nil
+}
+
+// follow brings the rest of a definition into line with its properties.
+func (d *draft) follow() error {
+	d.followTimestamps()
+	if err := d.followRowTracking(); err != nil {
+		return err
+	}
+	if on := isTrue(&d.meta, "delta.enableChangeDataFeed"); on {
+		for i := range d.schema.Fields {
+			if err := refuseReserved(d.schema.Fields[i].Name); err != nil {
+				return err
+			}
+		}
+	}
+	if isTrue(&d.meta, icebergCompat[1]) && !isTrue(d.was.Metadata(), icebergCompat[1]) {
+		return d.was.refuseVectors(icebergCompat[1] + " does not go with deletion vectors")
+	}
+	return nil
+}
+
+// followTimestamps notes since when commits have timestamps of their own: from the first commit on if
+// nothing is noted.
+func (d *draft) followTimestamps() {
+	was := isTrue(d.was.Metadata(), keyInCommitTimestamps) && d.was.Protocol().Supports("inCommitTimestamp")
+	switch on := isTrue(&d.meta, keyInCommitTimestamps); {
+	case on && d.creating: // every commit has one
+	case on && !was:
+		d.meta.Configuration[keyEnablementVersion] = strconv.FormatInt(d.fresh.Version, 10)
+		d.meta.Configuration[keyEnablementTimestamp] = strconv.FormatInt(d.fresh.Timestamp, 10)
+		d.features = append(d.features, "inCommitTimestamp")
+	case !on:
+		delete(d.meta.Configuration, keyEnablementVersion)
+		delete(d.meta.Configuration, keyEnablementTimestamp)
+	}
+}
+
+// followRowTracking names the hidden columns of row ids, and says whether files lack ids.
+func (d *draft) followRowTracking() error {
+	if !isTrue(&d.meta, keyRowTracking) {
+		return nil
+	}
+	if isTrue(&d.meta, keyRowTrackingSuspended) {
+		return fmt.Errorf("%s=true does not go with %s=true: %w", keyRowTracking, keyRowTrackingSuspended, ErrInput)
+	}
+	if isTrue(d.was.Metadata(), keyRowTracking) && d.was.Protocol().Supports("rowTracking") {
+		return nil
+	}
+	if err := d.nameRowIDs(); err != nil {
+		return err
+	}
+	d.features = append(d.features, "rowTracking")
+	for f := range d.was.Files() {
+		if f.BaseRowID == nil {
+			d.backfill = true
+			break
+		}
+	}
+	return nil
+}
+
+func (d *draft) nameRowIDs() error {
+	for _, hidden := range [][2]string{{keyRowIDs, "_row-id-col-"}, {keyCommitVersions, "_row-commit-version-col-"}} {
+		if d.meta.Configuration[hidden[0]] != "" {
+			continue
+		}
+		if d.fresh.ID == nil {
+			return fmt.Errorf("%s needs names for hidden columns, and no source of ids was given: %w", keyRowTracking, ErrInput)
+		}
+		d.meta.Configuration[hidden[0]] = hidden[1] + d.fresh.ID()
+	}
+	return nil
+}
+
+// UnsetProperties takes properties away, so that their defaults hold. Those that are not set are passed
+// over. Constraints, and properties that follow from others, wrap [ErrInput].
+func (s *Snapshot) UnsetProperties(keys ...string) (*Edit, error) {
+	d := s.draft(Fresh{})
+	for _, key := range keys {
+		if _, set := d.meta.Configuration[key]; !set {
+			continue
+		}
+		if strings.HasPrefix(key, constraintPrefix) {
+			return nil, fmt.Errorf("unset properties: %s is a constraint: drop it as one: %w", key, ErrInput)
+		}
+		if why, managed := managedProperties[key]; managed {
+			return nil, fmt.Errorf("unset properties: %s cannot be unset: %s: %w", key, why, ErrInput)
+		}
+		delete(d.meta.Configuration, key)
+	}
+	if err := d.follow(); err != nil {
+		return nil, fmt.Errorf("unset properties: %w", err)
+	}
+	return d.finish("unset properties")
+}
