@@ -252,7 +252,8 @@ func TestWhatAMergeWithClausesSaysInTheLog(t *testing.T) {
 			"numSourceRows": "2", "numOutputRows": "2", "numTargetRowsCopied": "0", "numTargetRowsInserted": "0", "numTargetRowsUpdated": "2", "numTargetRowsDeleted": "1",
 			"numTargetRowsMatchedUpdated": "1", "numTargetRowsMatchedDeleted": "0",
 			"numTargetRowsNotMatchedBySourceUpdated": "1", "numTargetRowsNotMatchedBySourceDeleted": "1",
-			"numTargetFilesAdded": "1", "numTargetFilesRemoved": "1",
+			"numTargetFilesAdded": "1", "numTargetFilesRemoved": "1", "numTargetChangeFilesAdded": "0",
+			"numTargetDeletionVectorsAdded": "0", "numTargetDeletionVectorsUpdated": "0", "numTargetDeletionVectorsRemoved": "0",
 		}, m)
 		break
 	}

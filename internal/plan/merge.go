@@ -39,12 +39,14 @@ type Merge struct {
 	inserts *insertSet
 	upkeep  upkeep
 
-	again repeats
-	fixed breaches
-	rows  struct{ written, copied int64 } // by the last proposal
+	again  repeats
+	fixed  breaches
+	rows   struct{ written, copied int64 } // by the last proposal
+	marked vectorCounts                    // by the last proposal
 
 	mu       sync.Mutex
 	made     []*delta.Add // every file that was written
+	vectors  []string     // keys of the files of vectors that were written
 	proposed bool         // some commit may name them
 }
 
@@ -53,9 +55,10 @@ func (p *Merge) Close() error {
 	if p.area == nil {
 		return nil
 	}
-	if !p.proposed && len(p.made) > 0 {
+	if !p.proposed && len(p.made)+len(p.vectors) > 0 {
 		p.Env.discard(p.made)
-		p.made = nil
+		p.Env.discardKeys(p.vectors)
+		p.made, p.vectors = nil, nil
 	}
 	if p.pivots != nil {
 		p.pivots.Release()
@@ -83,7 +86,11 @@ func (p *Merge) Plan(ctx context.Context, snap *delta.Snapshot) (*Proposal, erro
 		return nil, err
 	}
 	proposal, err := p.plan(ctx, to.snap)
-	return to.amend(proposal), err
+	if err != nil {
+		return nil, err
+	}
+	proposal = to.amend(proposal)
+	return proposal, to.number(proposal, p.inserts.numbers)
 }
 
 func (p *Merge) plan(ctx context.Context, snap *delta.Snapshot) (*Proposal, error) {
@@ -100,6 +107,9 @@ func (p *Merge) plan(ctx context.Context, snap *delta.Snapshot) (*Proposal, erro
 	}
 	changed, err := p.rewrite(ctx, snap, files)
 	if err != nil {
+		return nil, err
+	}
+	if err := p.mark(ctx, snap, changed); err != nil {
 		return nil, err
 	}
 	if err := p.insert(ctx, snap, changed, others); err != nil {
@@ -125,11 +135,15 @@ func (p *Merge) begin(ctx context.Context, snap *delta.Snapshot) (evolved, error
 		}
 		return to, p.reshape(to.snap)
 	}
+	p.upkeep = upkeepOf(to.snap)
 	shape, err := newMergeShape(&p.Request, p.Input.Reader.Schema(), to.snap)
 	if err != nil {
 		return evolved{}, err
 	}
 	p.shape, p.kept, p.Missing = shape, shape.source, shape.missing
+	if err := p.canFill(to.snap); err != nil {
+		return evolved{}, err
+	}
 	p.area = p.Env.area()
 	p.seen = map[string]*touched{}
 	if err := p.take(ctx, to.snap); err != nil {
@@ -140,35 +154,21 @@ func (p *Merge) begin(ctx context.Context, snap *delta.Snapshot) (evolved, error
 }
 
 func (p *Merge) propose(snap *delta.Snapshot, files []candidate, changed []*touched) (*Proposal, error) {
-	c := &p.Counts
-	c.FilesAdded, c.BytesAdded, c.FilesRemoved, c.FilesRewritten = 0, 0, int64(len(changed)), 0
-	var actions []delta.Action
-	var before, after int64
-	for _, t := range changed {
-		actions = append(actions, p.Env.remove(t.add))
-		before += t.rows
-		if len(t.out) > 0 {
-			c.FilesRewritten++
-		}
-	}
 	outs := p.inserts.files
 	for _, t := range changed {
 		outs = append(outs[:len(outs):len(outs)], t.out...)
 	}
-	for _, f := range outs {
-		n, ok := numRecords(f.Stats)
-		if !ok {
-			return nil, fmt.Errorf("%w: file %s was written without numRecords", delta.ErrCorrupt, f.Path)
-		}
-		after += n
+	written, err := p.conserved(changed, outs)
+	if err != nil {
+		return nil, err
 	}
-	if before+c.Inserted-c.Deleted != after {
-		return nil, fmt.Errorf("%w: merge: %d rows before + %d inserted - %d deleted is not the %d rows after; nothing was committed",
-			delta.ErrCorrupt, before, c.Inserted, c.Deleted, after)
-	}
+	c := &p.Counts
+	p.rows.written, p.rows.copied = written, written-c.Inserted-c.Updated
+	actions := p.exchange(changed)
+	c.FilesAdded, c.BytesAdded = 0, 0
 	c.count(outs)
-	p.rows.written, p.rows.copied = after, after-c.Inserted-c.Updated
 	actions = append(actions, adds(outs)...)
+	actions = append(actions, Changes(p.inserts.feed)...)
 	p.proposed = p.proposed || len(actions) > 0
 	read := map[string]struct{}{}
 	for _, f := range files {
@@ -176,8 +176,60 @@ func (p *Merge) propose(snap *delta.Snapshot, files []candidate, changed []*touc
 	}
 	return &Proposal{
 		Operation: "MERGE", Parameters: p.parameters(), Metrics: p.metrics(), Actions: actions,
-		Reads: commit.Reads{Files: read, Touches: p.touches(snap)},
+		Reads: commit.Reads{Files: read, Touches: p.touches(snap)}, Tags: preserved(snap),
 	}, nil
+}
+
+// exchange removes the files that change, and adds those that stay again, under their vectors.
+func (p *Merge) exchange(changed []*touched) []delta.Action {
+	c, v := &p.Counts, &p.marked
+	c.FilesRemoved, c.FilesRewritten, *v = 0, 0, vectorCounts{}
+	var out []delta.Action
+	for _, t := range changed {
+		out = append(out, p.Env.remove(t.add))
+		if t.mark != nil {
+			out = append(out, delta.Action{Add: t.mark.add})
+			v.added++
+			v.updated += vectorsOf(t.add)
+			continue
+		}
+		c.FilesRemoved++
+		v.removed += vectorsOf(t.add)
+		if len(t.out) > 0 {
+			c.FilesRewritten++
+		}
+	}
+	return out
+}
+
+// conserved demands that no row came or went but those that were counted, from what the files say of
+// themselves, and gives the number of rows of new files.
+func (p *Merge) conserved(changed []*touched, outs []*delta.Add) (written int64, err error) {
+	for _, f := range outs {
+		n, ok := numRecords(f.Stats)
+		if !ok {
+			return 0, fmt.Errorf("%w: file %s was written without numRecords", delta.ErrCorrupt, f.Path)
+		}
+		written += n
+	}
+	before, after := int64(0), written
+	for _, t := range changed {
+		before += t.rows
+		if t.mark == nil {
+			continue
+		}
+		n, ok := liveRows(t.mark.add, t.mark.add.Stats)
+		if !ok {
+			return 0, fmt.Errorf("%w: file %s was given a vector and has no numRecords", delta.ErrCorrupt, t.add.Path)
+		}
+		after += n
+	}
+	c := &p.Counts
+	if before+c.Inserted-c.Deleted != after {
+		return 0, fmt.Errorf("%w: merge: %d rows before + %d inserted - %d deleted is not the %d rows after; nothing was committed",
+			delta.ErrCorrupt, before, c.Inserted, c.Deleted, after)
+	}
+	return written, nil
 }
 
 func (p *Merge) parameters() map[string]any {
@@ -200,6 +252,10 @@ func (p *Merge) metrics() map[string]string {
 		"numTargetRowsNotMatchedBySourceDeleted": n(c.DeletedBySource),
 		"numTargetRowsCopied":                    n(p.rows.copied), "numOutputRows": n(p.rows.written),
 		"numTargetFilesAdded": n(c.FilesAdded), "numTargetFilesRemoved": n(c.FilesRemoved), "numTargetBytesAdded": n(c.BytesAdded),
+		"numTargetChangeFilesAdded":       strconv.Itoa(len(p.inserts.feed)),
+		"numTargetDeletionVectorsAdded":   n(p.marked.added),
+		"numTargetDeletionVectorsUpdated": n(p.marked.updated),
+		"numTargetDeletionVectorsRemoved": n(p.marked.removed),
 	}
 }
 

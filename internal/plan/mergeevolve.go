@@ -100,8 +100,13 @@ func holds(names []string, name string) bool {
 }
 
 // reshape binds the kept source to a table to which columns were added since. What was found in
-// files, and written, was for the old columns.
+// files, and written, was for the old columns; what was written was for the old properties too.
 func (p *Merge) reshape(snap *delta.Snapshot) error {
+	upkeep := upkeepOf(snap)
+	if p.upkeep != upkeep {
+		p.upkeep = upkeep
+		p.forget()
+	}
 	if p.base.ArrowSchema().Equal(snap.ArrowSchema()) {
 		return nil
 	}

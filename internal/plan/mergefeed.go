@@ -1,84 +1,135 @@
 package plan
 
 import (
+	"context"
+	"slices"
+
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
+	"github.com/idemtable/idem/delta"
+	"github.com/idemtable/idem/internal/rows"
 	"github.com/idemtable/idem/internal/spill"
 )
 
 // upkeep is what a table asks of a merge beside its rows.
 type upkeep struct {
-	feed bool // what changes is written for the change data feed
+	feed    bool // what changes is told in the change data feed
+	ids     bool // rows keep their ids
+	vectors bool // rows that go are deleted by vectors
 }
 
-// The change data feed of a merge is told row by row: an update is two rows, as it was and as it is.
-// Only what really changes is in it. A merge that only inserts tells nothing: its files are the feed.
-const (
-	feedDelete = "delete"
-	feedInsert = "insert"
-	feedBefore = "update_preimage"
-	feedAfter  = "update_postimage"
-
-	changeType = "_change_type"
-)
-
-// feedSchema is the columns of the table and what became of the row.
-func (s *mergeShape) feedSchema() *arrow.Schema {
-	fields := s.table.Fields()
-	return arrow.NewSchema(append(fields[:len(fields):len(fields)], arrow.Field{Name: changeType, Type: arrow.BinaryTypes.String, Nullable: true}), nil)
+func upkeepOf(snap *delta.Snapshot) upkeep {
+	return upkeep{feed: feedsChanges(snap), ids: snap.TracksRows(), vectors: usesVectors(snap)}
 }
 
-// told puts what became of its rows behind the columns of a batch. The caller releases it.
-func (s *mergeShape) told(mem memory.Allocator, batch arrow.RecordBatch, change string) arrow.RecordBatch {
-	b := array.NewStringBuilder(mem)
-	defer b.Release()
-	for range batch.NumRows() {
-		b.Append(change)
+// idFields are what row tracking keeps of a row that another file had: NULL stands for what the commit
+// gives.
+var idFields = []arrow.Field{
+	{Name: delta.RowIDColumn, Type: arrow.PrimitiveTypes.Int64, Nullable: true},
+	{Name: delta.RowCommitVersionColumn, Type: arrow.PrimitiveTypes.Int64, Nullable: true},
+}
+
+// kept is the schema of rows that other files had: the columns of the table and, where rows have ids,
+// those.
+func (p *Merge) keptRows() *arrow.Schema {
+	if !p.upkeep.ids {
+		return p.shape.table
 	}
-	column := b.NewArray()
-	defer column.Release()
-	columns := append(append([]arrow.Array(nil), batch.Columns()[:s.table.NumFields()]...), column)
-	return array.NewRecordBatch(s.feedSchema(), columns, batch.NumRows())
+	return withFields(p.shape.table, idFields...)
 }
 
-// tell sets aside what the feed says of rows.
+// changedRows is the schema of rows of the change data feed.
+func (p *Merge) changedRows() *arrow.Schema {
+	return withFields(p.shape.table, arrow.Field{Name: ChangeTypeColumn, Type: arrow.BinaryTypes.String, Nullable: true})
+}
+
+func withFields(s *arrow.Schema, more ...arrow.Field) *arrow.Schema {
+	return arrow.NewSchema(append(slices.Clone(s.Fields()), more...), nil)
+}
+
+// identified puts ids behind rows of the table: that of row of[i] of live behind row i. They changed,
+// so that their version is this commit's. The caller releases the result.
+func (p *Merge) identified(changed arrow.RecordBatch, live located, of []int32) (arrow.RecordBatch, error) {
+	if !p.upkeep.ids {
+		changed.Retain()
+		return changed, nil
+	}
+	mem, n := p.Env.Allocator, p.shape.table.NumFields()
+	ids, err := takeColumn(mem, idFields[0], live.batch.Column(n), of)
+	if err != nil {
+		return nil, err
+	}
+	defer ids.Release()
+	versions := array.MakeArrayOfNull(mem, idFields[1].Type, len(of))
+	defer versions.Release()
+	return array.NewRecordBatch(p.keptRows(), append(slices.Clone(changed.Columns()), ids, versions), changed.NumRows()), nil
+}
+
+// anonymous puts NULLs for ids behind new rows. The caller releases the result.
+func (p *Merge) anonymous(batch arrow.RecordBatch) arrow.RecordBatch {
+	if !p.upkeep.ids {
+		batch.Retain()
+		return batch
+	}
+	null := array.MakeArrayOfNull(p.Env.Allocator, idFields[0].Type, int(batch.NumRows()))
+	defer null.Release()
+	return array.NewRecordBatch(p.keptRows(), append(slices.Clone(batch.Columns()), null, null), batch.NumRows())
+}
+
+// The change data feed of a merge is told row by row, an update as two rows: as it was and as it is.
+// Only what really changes is in it. A merge that only inserts tells nothing: its files are the feed.
+
+// tell sets aside what the feed says of rows of the table.
 func (w *rewriter) tell(batch arrow.RecordBatch, change string) error {
 	if !w.merge.upkeep.feed {
 		return nil
 	}
-	told := w.merge.shape.told(w.merge.Env.Allocator, batch, change)
-	defer told.Release()
-	return w.feed().Append(told)
-}
-
-func (w *rewriter) feed() *spill.Buffer {
 	if w.file.feed == nil {
-		w.file.feed = w.merge.area.NewBuffer(w.merge.shape.feedSchema())
+		w.file.feed = w.merge.area.NewBuffer(w.merge.changedRows())
 	}
-	return w.file.feed
+	told := toldAs(w.merge.Env.Allocator, batch, w.file.feed.Schema(), change)
+	defer told.Release()
+	return w.file.feed.Append(told)
 }
 
-// deleted tells of rows that go.
-func (w *rewriter) deleted(live located, gone []int64) error {
-	if len(gone) == 0 || !w.merge.upkeep.feed {
-		return nil
-	}
-	at, err := places(live.row, gone)
-	if err != nil {
-		return err
-	}
-	return w.taken(live.batch, at, func(b arrow.RecordBatch) error { return w.tell(b, feedDelete) })
-}
-
-// tellUpdate tells of rows that change: row i of updated was row of[i] of batch.
-func (w *rewriter) tellUpdate(batch arrow.RecordBatch, of []int32, updated arrow.RecordBatch) error {
+// tellOf tells of some rows of a batch of the table.
+func (w *rewriter) tellOf(batch arrow.RecordBatch, at []int32, change string) error {
 	if !w.merge.upkeep.feed {
 		return nil
 	}
-	if err := w.taken(batch, of, func(b arrow.RecordBatch) error { return w.tell(b, feedBefore) }); err != nil {
+	return taken(w.merge.Env.Allocator, batch, at, func(b arrow.RecordBatch) error { return w.tell(b, change) })
+}
+
+// taken gives f some rows of a batch, unless there are none.
+func taken(mem memory.Allocator, batch arrow.RecordBatch, index []int32, f func(arrow.RecordBatch) error) error {
+	if len(index) == 0 {
+		return nil
+	}
+	part, err := rows.Take(mem, batch, index)
+	if err != nil {
 		return err
 	}
-	return w.tell(updated, feedAfter)
+	defer part.Release()
+	return f(part)
+}
+
+// each calls f with the batches of a buffer; there are none if it is nil.
+func each(ctx context.Context, b *spill.Buffer, f func(arrow.RecordBatch) error) error {
+	if b == nil {
+		return nil
+	}
+	for batch, err := range b.Batches() {
+		if err == nil {
+			err = ctx.Err()
+		}
+		if err == nil {
+			err = f(batch)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }

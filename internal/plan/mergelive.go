@@ -34,20 +34,19 @@ func (l located) table(schema *arrow.Schema) arrow.RecordBatch {
 	return array.NewRecordBatch(schema, l.batch.Columns()[:schema.NumFields()], l.batch.NumRows())
 }
 
-// live reads the live rows of a file.
-func (p *Merge) live(ctx context.Context, snap *delta.Snapshot, add *delta.Add, columns []string) iter.Seq2[located, error] {
+// live reads the live rows of a file: the columns of the table that are named, nil for all of them,
+// and, if they are asked for, the ids of the rows behind them.
+func (p *Merge) live(ctx context.Context, snap *delta.Snapshot, add *delta.Add, columns []string, ids bool) iter.Seq2[located, error] {
 	return func(yield func(located, error) bool) {
-		first := int64(0)
-		for batch, err := range scan.File(ctx, p.Env.table(snap), add, columns) {
+		for piece, err := range scan.Live(ctx, p.Env.table(snap), add, columns, scan.LiveOptions{RowIDs: ids}) {
 			if err != nil {
 				yield(located{}, err)
 				return
 			}
-			l := located{batch: batch, row: make([]int64, batch.NumRows())}
+			l := located{batch: piece.Batch, row: make([]int64, piece.Batch.NumRows())}
 			for i := range l.row {
-				l.row[i] = first + int64(i)
+				l.row[i] = piece.Row(i)
 			}
-			first += batch.NumRows()
 			if !yield(l, nil) {
 				return
 			}

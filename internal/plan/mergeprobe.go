@@ -25,9 +25,10 @@ type touched struct {
 	counts  Counts        // what the changes are
 
 	done  bool          // the changes were carried out, once
+	mark  *marking      // of a file that stays; nil of one that is removed
 	out   []*delta.Add  // files with the rows that stayed
-	moved *spill.Buffer // changed rows that go to the files of new rows
-	feed  *spill.Buffer // what the change data feed tells of the file: see feedSchema
+	moved *spill.Buffer // changed rows that go to the files of new rows: see Merge.keptRows
+	feed  *spill.Buffer // what the change data feed tells of the file: see Merge.changedRows
 }
 
 func (t *touched) changes() bool { return t.goes || t.updates != nil || t.deletes != nil }
@@ -166,7 +167,7 @@ func (p *Merge) joinPart(ctx context.Context, s *source, part *spill.Buffer) err
 // read gives the live rows of a file.
 func (p *Merge) read(ctx context.Context, snap *delta.Snapshot, t *touched, f func(*arrivals) error) error {
 	t.rows, t.end = 0, 0
-	for live, err := range p.live(ctx, snap, t.add, p.shape.probe) {
+	for live, err := range p.live(ctx, snap, t.add, p.shape.probe, false) {
 		if err != nil {
 			return err
 		}

@@ -21,8 +21,8 @@ import (
 // a file whose bounds no range meets need not be read. Few values are a range each; of many the
 // ranges have as many values each, and what lies between two of them is in no file for us.
 type keyRange struct {
-	at      place // of the table
-	path    []string
+	name    string   // of the column, or of the struct that the field is in
+	path    []string // to the column in statistics
 	typ     delta.Type
 	part    bool        // a partition column
 	lo, hi  arrow.Array // of each range, ascending
@@ -104,8 +104,8 @@ func (p *Merge) goes(snap *delta.Snapshot, f *delta.Add, stats string) (int64, b
 	if !p.shape.bySource.changes() {
 		return 0, false
 	}
-	n, known := numRecords(stats)
-	if !known || f.DeletionVector != nil || p.mayHold(snap, f, stats) {
+	n, known := liveRows(f, stats)
+	if !known || p.mayHold(snap, f, stats) {
 		return 0, false
 	}
 	facts, err := pred.FileFacts(snap, f, stats)
@@ -149,8 +149,9 @@ func (p *Merge) rank(ctx context.Context, snap *delta.Snapshot) error {
 
 // place finds the column in the log.
 func (r *keyRange) place(snap *delta.Snapshot, at place) {
-	r.at = at
-	r.path = at.path(snap.ArrowSchema())
+	path := at.path(snap.ArrowSchema())
+	r.name = path[0]
+	r.path, _ = snap.StoredPath(path)
 	f := snap.Schema().Fields[at[0]]
 	for _, i := range at[1:] {
 		f = f.Type.(*delta.Struct).Fields[i]
@@ -233,7 +234,7 @@ func (r *keyRange) mayHold(snap *delta.Snapshot, f *delta.Add, st *delta.Stats) 
 		return true
 	}
 	lo, hi, nulls := st.Column(r.path, r.typ)
-	if r.hasNaN || (r.hasNull && (nulls != 0 || len(r.path) > 1)) {
+	if r.hasNaN || r.hasNull && (nulls != 0 || len(r.path) > 1) {
 		return true // of a field, writers may not count the rows in which the struct is NULL
 	}
 	if st.NumRecords != nil && nulls == *st.NumRecords {
@@ -246,7 +247,7 @@ func (r *keyRange) mayHold(snap *delta.Snapshot, f *delta.Add, st *delta.Stats) 
 }
 
 func (r *keyRange) inPartition(snap *delta.Snapshot, f *delta.Add) bool {
-	text, err := snap.PartitionValue(f, r.path[0])
+	text, err := snap.PartitionValue(f, r.name)
 	if err != nil {
 		return true // read it, and fail there
 	}

@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/apache/arrow-go/v18/arrow"
-	"github.com/apache/arrow-go/v18/arrow/array"
 	"golang.org/x/sync/semaphore"
 
 	"github.com/idemtable/idem/delta"
@@ -51,13 +50,16 @@ func (p *Merge) rewrite(ctx context.Context, snap *delta.Snapshot, files []candi
 // expansion is how much larger than its file the rows of a file are taken to be.
 const expansion = 8
 
-// rewriteFile carries out what changes in a file: its other rows are copied. A file whose rows all go
-// is read for the change data feed only.
+// rewriteFile carries out what changes in a file: its other rows are copied, or stay where they are. A
+// file whose rows all go, and one that stays and of which none changes, is read for the change data
+// feed only.
 func (p *Merge) rewriteFile(ctx context.Context, snap *delta.Snapshot, t *touched) error {
 	var err error
 	switch {
-	case t.goes || t.deletes != nil && t.deletes.Rows() == t.rows:
+	case t.leaves():
 		err = p.refill(ctx, snap, t, nil)
+	case p.marks(t):
+		err = p.markFile(ctx, snap, t)
 	default:
 		err = p.copyFile(ctx, snap, t)
 	}
@@ -75,8 +77,20 @@ func (p *Merge) rewriteFile(ctx context.Context, snap *delta.Snapshot, t *touche
 	return nil
 }
 
+func (p *Merge) markFile(ctx context.Context, snap *delta.Snapshot, t *touched) error {
+	gone, err := t.goneRows(ctx)
+	if err != nil {
+		return err
+	}
+	t.mark = &marking{gone: gone}
+	if p.reads(t, nil) {
+		t.mark.sum = &rows.Digest{}
+	}
+	return p.refill(ctx, snap, t, nil)
+}
+
 func (p *Merge) copyFile(ctx context.Context, snap *delta.Snapshot, t *touched) error {
-	set, err := NewFileSet(ctx, p.Env, snap, NewRows)
+	set, err := NewFileSet(ctx, p.Env, snap, CopiedRows)
 	if err != nil {
 		return err
 	}
@@ -94,10 +108,10 @@ func (p *Merge) copyFile(ctx context.Context, snap *delta.Snapshot, t *touched) 
 // refill reads a file for what is written anew because of it: into set the rows that stay, if it is
 // not nil, and aside those that leave the file and what the change data feed tells of it.
 func (p *Merge) refill(ctx context.Context, snap *delta.Snapshot, t *touched, set *FileSet) error {
-	if set == nil && t.updates == nil && !p.upkeep.feed {
+	if !p.reads(t, set) {
 		return nil
 	}
-	check, err := NewValidator(snap)
+	w, err := p.newRewriter(snap, t, set)
 	if err != nil {
 		return err
 	}
@@ -106,11 +120,7 @@ func (p *Merge) refill(ctx context.Context, snap *delta.Snapshot, t *touched, se
 		return err
 	}
 	defer todo.close()
-	w := &rewriter{merge: p, set: set, check: check, file: t}
-	for _, c := range snap.PartitionColumns() {
-		w.partition = append(w.partition, fieldNamed(p.shape.table.Fields(), c))
-	}
-	for live, err := range p.live(ctx, snap, t.add, nil) {
+	for live, err := range p.live(ctx, snap, t.add, nil, p.upkeep.ids) {
 		if err == nil {
 			err = w.rows(live, todo)
 		}
@@ -121,19 +131,38 @@ func (p *Merge) refill(ctx context.Context, snap *delta.Snapshot, t *touched, se
 	return nil
 }
 
+// reads says whether rows of a file are needed as a whole.
+func (p *Merge) reads(t *touched, set *FileSet) bool {
+	return set != nil || t.updates != nil || p.upkeep.feed
+}
+
 // rewriter writes what becomes of one file's rows.
 type rewriter struct {
-	merge *Merge
-	set   *FileSet // nil if the rows that do not change are left where they are
-	check *Validator
-	file  *touched
+	completion
+	set  *FileSet // nil if the rows that do not change are left where they are
+	file *touched
 
 	partition []int // partition columns
 }
 
+func (p *Merge) newRewriter(snap *delta.Snapshot, t *touched, set *FileSet) (*rewriter, error) {
+	w := &rewriter{completion: completion{merge: p, partitions: snap.PartitionColumns()}, set: set, file: t}
+	for _, c := range w.partitions {
+		w.partition = append(w.partition, fieldNamed(p.shape.table.Fields(), c))
+	}
+	var err error
+	if w.check, err = NewValidator(snap); err != nil {
+		return nil, err
+	}
+	w.fillers, err = p.newRefillers(snap)
+	return w, err
+}
+
 func (w *rewriter) rows(live located, todo *edits) error {
 	if w.file.goes {
-		return w.tell(live.batch, feedDelete)
+		batch := live.table(w.merge.shape.table)
+		defer batch.Release()
+		return w.tell(batch, changeDelete)
 	}
 	for lo, n := 0, len(live.row); lo < n; {
 		e, end, err := todo.next(live.row[lo], live.row[n-1]+1)
@@ -175,6 +204,23 @@ func (w *rewriter) piece(live located, e *edit) error {
 	return nil
 }
 
+// deleted looks at rows that go.
+func (w *rewriter) deleted(live located, gone []int64) error {
+	if len(gone) == 0 {
+		return nil
+	}
+	at, err := places(live.row, gone)
+	if err != nil {
+		return err
+	}
+	batch := live.table(w.merge.shape.table)
+	defer batch.Release()
+	if err := w.file.mark.note(w.merge.Env.Allocator, batch, at); err != nil {
+		return err
+	}
+	return w.tellOf(batch, at, changeDelete)
+}
+
 // update writes the changed rows of a batch. Key columns keep the table's own bytes; a column that
 // the clause does not set keeps its value.
 func (w *rewriter) update(live located, e *edit) error {
@@ -184,7 +230,7 @@ func (w *rewriter) update(live located, e *edit) error {
 	}
 	batch := live.table(w.merge.shape.table)
 	defer batch.Release()
-	updated, of, err := w.merge.updated(batch, to, e)
+	updated, of, err := w.updated(batch, to, e)
 	if err != nil {
 		return err
 	}
@@ -192,17 +238,28 @@ func (w *rewriter) update(live located, e *edit) error {
 	if err := w.check.Check(w.merge.Env.Allocator, updated, live.row[0]); err != nil {
 		return err
 	}
-	if err := w.tellUpdate(batch, of, updated); err != nil {
+	if err := w.file.mark.note(w.merge.Env.Allocator, batch, of); err != nil {
 		return err
 	}
-	return w.put(updated, batch)
+	if err := w.tellOf(batch, of, changePreimage); err != nil {
+		return err
+	}
+	if err := w.tell(updated, changePostimage); err != nil {
+		return err
+	}
+	whole, err := w.merge.identified(updated, live, of)
+	if err != nil {
+		return err
+	}
+	defer whole.Release()
+	return w.put(whole, batch)
 }
 
 // updated gives rows after the clauses that change them: those of Matched, or those for rows that no
 // source row matches; and for each of them the row of the batch that it was.
-func (p *Merge) updated(batch arrow.RecordBatch, to []int32, e *edit) (arrow.RecordBatch, []int32, error) {
-	mem := p.Env.Allocator
-	base := int32(len(p.shape.matched.list))
+func (w *rewriter) updated(batch arrow.RecordBatch, to []int32, e *edit) (arrow.RecordBatch, []int32, error) {
+	p := w.merge
+	base := len(p.shape.matched.list)
 	var parts []arrow.RecordBatch
 	defer func() {
 		for _, b := range parts {
@@ -210,33 +267,30 @@ func (p *Merge) updated(batch arrow.RecordBatch, to []int32, e *edit) (arrow.Rec
 		}
 	}()
 	of := make([]int32, 0, len(to))
-	for i, l := range []*clauses{p.shape.matched, p.shape.bySource} {
-		all, which := &pairs{target: batch}, []int32(nil)
-		if i == 0 {
-			all.source = e.source
+	for c := range w.fillers {
+		all, l, k := &pairs{target: batch, source: e.source}, p.shape.matched, c
+		if c >= base {
+			all.source, l, k = nil, p.shape.bySource, c-base
 		}
-		for k, c := range e.clause {
-			if (c >= base) != (i == 1) {
-				continue
+		for i, clause := range e.clause {
+			if int(clause) == c {
+				all.from, all.to = append(all.from, e.from[i]), append(all.to, to[i])
 			}
-			all.from, all.to, which = append(all.from, e.from[k]), append(all.to, to[k]), append(which, c-base*int32(i))
 		}
-		if len(which) == 0 {
+		if len(all.to) == 0 {
 			continue
 		}
-		key := func(k int32) string { return p.keyOfRow(batch, int(all.to[k])) }
-		columns, err := l.apply(mem, all, which, p.shape.everyColumn, key)
+		key := func(i int32) string { return p.keyOfRow(batch, int(all.to[i])) }
+		part, err := w.complete(l, int32(k), w.fillers[c], all, key)
 		if err != nil {
 			return nil, nil, err
 		}
-		part := array.NewRecordBatch(batch.Schema(), columns, int64(len(which)))
-		release(columns)
 		parts, of = append(parts, part), append(of, all.to...)
 		if err := p.keeps(batch, all.to, part); err != nil {
 			return nil, nil, err
 		}
 	}
-	all, err := rows.Concat(mem, parts)
+	all, err := rows.Concat(p.Env.Allocator, parts)
 	return all, of, err
 }
 
@@ -270,19 +324,11 @@ func (w *rewriter) put(updated, batch arrow.RecordBatch) error {
 
 func (w *rewriter) moved() *spill.Buffer {
 	if w.file.moved == nil {
-		w.file.moved = w.merge.area.NewBuffer(w.merge.shape.table)
+		w.file.moved = w.merge.area.NewBuffer(w.merge.keptRows())
 	}
 	return w.file.moved
 }
 
-func (w *rewriter) taken(batch arrow.RecordBatch, index []int32, to func(arrow.RecordBatch) error) error {
-	if len(index) == 0 {
-		return nil
-	}
-	part, err := rows.Take(w.merge.Env.Allocator, batch, index)
-	if err != nil {
-		return err
-	}
-	defer part.Release()
-	return to(part)
+func (w *rewriter) taken(batch arrow.RecordBatch, index []int32, f func(arrow.RecordBatch) error) error {
+	return taken(w.merge.Env.Allocator, batch, index, f)
 }
