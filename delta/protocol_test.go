@@ -63,6 +63,7 @@ func check(t *testing.T, want verdict, err error, says string) {
 
 func TestGates(t *testing.T) {
 	type props = map[string]string
+	mapped := `{"delta.columnMapping.id":1,"delta.columnMapping.physicalName":"p"}`
 	nested := `{"type":"array","elementType":{"type":"struct","fields":[{"name":"x","type":"long","nullable":true,"metadata":{"delta.generationExpression":"1"}}]},"containsNull":true}`
 	lists := versions(3, 7)
 	lists.WriterFeatures = []string{}
@@ -110,7 +111,8 @@ func TestGates(t *testing.T) {
 
 		{why: "unknown to readers", protocol: both([]string{"foo"}), read: unsupported, write: unsupported, says: "foo"},
 		{why: "unknown to writers only", protocol: writerList(1, "foo"), write: unsupported, says: "foo"},
-		{why: "vectors", protocol: both([]string{"deletionVectors", "v2Checkpoint"}), read: unsupported, write: unsupported, says: "deletionVectors"},
+		{why: "vectors", protocol: both([]string{"deletionVectors"}), write: unsupported, says: "deletionVectors"},
+		{why: "two that readers lack", protocol: both([]string{"foo", "bar"}), read: unsupported, write: unsupported, says: "bar, foo"},
 		{why: "a name to acknowledge", protocol: both([]string{"vacuumProtocolCheck"}), write: unsupported, says: "vacuumProtocolCheck"},
 		{why: "timestampNtz", protocol: both([]string{"timestampNtz"}, "appendOnly"), typ: `"timestamp_ntz"`},
 		{why: "timestamp_ntz without the feature", protocol: versions(1, 2), typ: `"timestamp_ntz"`, write: unsupported, says: "timestampNtz"},
@@ -121,13 +123,15 @@ func TestGates(t *testing.T) {
 		{why: "a catalog's table", protocol: both([]string{"catalogManaged"}, "inCommitTimestamp"), read: unsupported, write: unsupported, says: "a catalog owns this table"},
 		{why: "under its old name", protocol: both([]string{"catalogOwned-preview"}), read: unsupported, write: unsupported, says: "a catalog owns this table"},
 
-		{why: "mapping by version", protocol: versions(2, 5), properties: props{"delta.columnMapping.mode": "name"}, read: unsupported, write: unsupported, says: "columnMapping"},
+		{why: "mapping by version", protocol: versions(2, 5), field: mapped, properties: props{"delta.columnMapping.mode": "NAME"}, write: unsupported, says: "columnMapping"},
+		{why: "mapping without ids", protocol: versions(2, 5), properties: props{"delta.columnMapping.mode": "name"}, read: corrupt, write: corrupt},
 		{why: "mapping off", protocol: versions(2, 5), properties: props{"delta.columnMapping.mode": "none"}},
-		{why: "mapping unheard of", protocol: versions(2, 5), properties: props{"delta.columnMapping.mode": "odd"}, read: unsupported, write: unsupported, says: "columnMapping"},
+		{why: "mapping unheard of", protocol: versions(2, 5), field: mapped, properties: props{"delta.columnMapping.mode": "odd"}, read: corrupt, write: corrupt},
 		{why: "mapping inert below reader 2", protocol: versions(1, 4), properties: props{"delta.columnMapping.mode": "name"}},
-		{why: "mapping in the writers' list only", protocol: both(nil, "columnMapping"), properties: props{"delta.columnMapping.mode": "name"}, read: unsupported, write: unsupported, says: "columnMapping"},
+		{why: "mapping in the writers' list only", protocol: both(nil, "columnMapping"), field: mapped, properties: props{"delta.columnMapping.mode": "name"}, write: unsupported, says: "columnMapping"},
+		{why: "which counts", protocol: both(nil, "columnMapping"), properties: props{"delta.columnMapping.mode": "name"}, read: corrupt, write: corrupt},
 		{why: "mapping at (1,7)", protocol: writerList(1, "columnMapping"), read: corrupt, write: corrupt},
-		{why: "mapping at (2,7)", protocol: writerList(2, "columnMapping"), properties: props{"delta.columnMapping.mode": "id"}, read: unsupported, write: unsupported, says: "columnMapping"},
+		{why: "mapping at (2,7)", protocol: writerList(2, "columnMapping"), field: mapped, properties: props{"delta.columnMapping.mode": "id"}, write: unsupported, says: "columnMapping"},
 
 		{why: "a change feed implied but off", protocol: versions(1, 4)},
 		{why: "a change feed listed but off", protocol: writerList(1, "changeDataFeed"), properties: props{"delta.enableChangeDataFeed": "false"}},
@@ -194,7 +198,7 @@ func TestProtocolFor(t *testing.T) {
 			writerList(1, "domainMetadata", "rowTracking")},
 	} {
 		t.Run(c.why, func(t *testing.T) {
-			s, text := oneColumn(t, c.typ, `{}`)
+			s, text := oneColumn(t, c.typ, `{"delta.columnMapping.id":1,"delta.columnMapping.physicalName":"p"}`)
 			m := &delta.Metadata{Provider: "parquet", SchemaString: text, Configuration: c.properties}
 			got := delta.ProtocolFor(m, s)
 			require.Equal(t, c.want.MinReaderVersion, got.MinReaderVersion)

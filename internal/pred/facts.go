@@ -40,12 +40,12 @@ type ColumnFacts struct {
 }
 
 // FileFacts gathers the facts of a file from its partition values and statistics (stats "" = none).
+// What is proven of all rows holds of the live ones: a deletion vector makes bounds wider than they
+// need be, never narrower, and a count of NULLs that may count deleted rows is used as none or all.
 // A partition value that is none of its column's type is an error; statistics that cannot be read
 // are none.
 func FileFacts(snap *delta.Snapshot, add *delta.Add, stats string) (Facts, error) {
-	f := Facts{Rows: -1, Columns: map[string]ColumnFacts{}, file: &fileFacts{schema: snap.Schema(), text: stats}}
-	mode, _ := snap.Property("delta.columnMapping.mode")
-	f.file.mapped = mode != "" && mode != "none"
+	f := Facts{Rows: -1, Columns: map[string]ColumnFacts{}, file: &fileFacts{snap: snap, text: stats}}
 	for _, name := range snap.PartitionColumns() {
 		c, err := partitionFacts(snap, add, name)
 		if err != nil {
@@ -81,11 +81,10 @@ func partitionFacts(snap *delta.Snapshot, add *delta.Add, name string) (ColumnFa
 
 // fileFacts are the statistics of a file, read when first asked for.
 type fileFacts struct {
-	schema *delta.Struct
-	mapped bool // statistics have physical names
-	text   string
-	read   bool
-	stats  *delta.Stats
+	snap  *delta.Snapshot
+	text  string
+	read  bool
+	stats *delta.Stats
 }
 
 func (f *fileFacts) parsed() *delta.Stats {
@@ -131,22 +130,13 @@ func (f *Facts) column(path []string) (ColumnFacts, bool) {
 
 // physical finds the names under which statistics have a leaf, and its type.
 func (f *fileFacts) physical(path []string) (physical []string, t delta.Type, ok bool) {
-	t = f.schema
+	if physical, ok = f.snap.StoredPath(path); !ok {
+		return nil, nil, false
+	}
+	t = f.snap.Schema()
 	for _, name := range path {
-		s, isStruct := t.(*delta.Struct)
-		if !isStruct {
-			return nil, nil, false
-		}
-		i := s.Index(name)
-		if i < 0 {
-			return nil, nil, false
-		}
-		field := s.Fields[i]
-		stored := field.Name
-		if f.mapped {
-			stored = field.PhysicalName()
-		}
-		physical, t = append(physical, stored), field.Type
+		s := t.(*delta.Struct)
+		t = s.Fields[s.Index(name)].Type
 	}
 	_, nested := t.(*delta.Struct)
 	return physical, t, !nested
