@@ -50,6 +50,27 @@ type Line struct {
 	TimestampTravel  []TimestampLine      `json:"timestamp_travel"`
 	Conditions       []ConditionLine      `json:"predicate_checks"`
 	RowTracking      []RowTrackingLine    `json:"row_tracking"`
+	Feeds            []FeedLine           `json:"cdf"`
+	FeedRanges       struct {
+		Ok     [][2]int64 `json:"ok"`
+		Refuse [][2]int64 `json:"refuse"`
+	} `json:"cdf_ranges"`
+}
+
+// FeedLine is what is claimed of the change data feed over a range of versions. A nil End is the
+// newest version.
+type FeedLine struct {
+	Start     int64            `json:"start"`
+	End       *int64           `json:"end"`
+	Count     *int64           `json:"num_rows"`
+	ByType    map[string]int64 `json:"by_type"`
+	ByVersion map[string]int64 `json:"by_version"`
+	Rows      json.RawMessage  `json:"rows"`
+	Hash      string           `json:"rows_sha256"`
+
+	// Own false says that the corpus has its rows from a reader that is less strict than the
+	// protocol: to refuse the range as corrupt is right, too.
+	Own *bool `json:"matches_own_computation"`
 }
 
 // NamedFile is what is claimed of one live file.

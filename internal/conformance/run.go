@@ -134,6 +134,7 @@ func (c *check) read(ctx context.Context, snap *delta.Snapshot, err error) {
 		c.state(snap)
 		c.times(ctx, snap)
 		c.conditions(ctx, snap)
+		c.feeds(ctx)
 		c.rowTracking(ctx)
 	case c.lacks(err):
 		c.result.Verdict = Refused
