@@ -141,6 +141,10 @@ func (s *Snapshot) CommitInfo() *CommitInfo { return s.state.info }
 // Domain gives the domain metadata that stands under a name.
 func (s *Snapshot) Domain(name string) (DomainMetadata, bool) { return s.state.domains.get(name) }
 
+// Clustering are the paths, in physical names, of the columns that the table is clustered by; nil if it
+// is by none.
+func (s *Snapshot) Clustering() [][]string { return s.clusteringPaths() }
+
 // Domains yields the domain metadata that stands, sorted by domain.
 func (s *Snapshot) Domains() iter.Seq[DomainMetadata] { return s.state.domains.values() }
 
