@@ -188,6 +188,11 @@ type Scan struct {
 
 	// Condition is the same as a tree, instead of Where.
 	Condition expr.Expr
+
+	// RowIDs appends two columns of int64, nullable: [delta.RowIDColumn], the row's stable id, and
+	// [delta.RowCommitVersionColumn], the version that last changed it. A table that does not track
+	// rows (delta.enableRowTracking) is [ErrInput].
+	RowIDs bool
 }
 
 // Scan reads rows of the newest version. A batch is valid until the next one is asked for; retain
@@ -200,7 +205,7 @@ func (t *Table) Scan(ctx context.Context, r Scan) iter.Seq2[arrow.RecordBatch, e
 			return
 		}
 		src := scan.Table{Store: t.log.Store(), Snapshot: snap, Stats: t.log, Allocator: t.opts.Allocator, Parallelism: t.opts.Parallelism}
-		for batch, err := range t.trial.Arrange(scan.Rows(ctx, src, scan.Request{Columns: r.Columns, Where: where})) {
+		for batch, err := range t.trial.Arrange(scan.Rows(ctx, src, scan.Request{Columns: r.Columns, Where: where, RowIDs: r.RowIDs})) {
 			if !yield(batch, t.failIf("Scan", err)) || err != nil {
 				return
 			}
