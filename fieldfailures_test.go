@@ -192,7 +192,7 @@ func TestAMergeOfManyPartitionsIsOneCommit(t *testing.T) {
 	require.NoError(t, err)
 	require.EqualValues(t, 1, res.Version)
 	require.EqualValues(t, 190, res.Inserted)
-	require.Equal(t, 1, f.store.Count(storetest.OpPutIfAbsent))
+	require.Equal(t, 2, f.store.Count(storetest.OpPutIfAbsent), "a commit and its checksum")
 }
 
 func TestAMergeReadsTheFilesThatMayHoldItsKeys(t *testing.T) {

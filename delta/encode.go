@@ -305,6 +305,10 @@ func (w *writer) protocol(p *Protocol) {
 
 func (w *writer) metadata(m *Metadata) {
 	w.begin("metaData")
+	w.metadataFields(m)
+}
+
+func (w *writer) metadataFields(m *Metadata) {
 	w.text("id", m.ID)
 	w.optional("name", m.Name)
 	w.optional("description", m.Description)
@@ -320,6 +324,10 @@ func (w *writer) metadata(m *Metadata) {
 
 func (w *writer) txn(t *Txn) {
 	w.begin("txn")
+	w.txnFields(t)
+}
+
+func (w *writer) txnFields(t *Txn) {
 	w.text("appId", t.AppID)
 	w.long("version", t.Version)
 	w.longPtr("lastUpdated", t.LastUpdated)
@@ -327,6 +335,10 @@ func (w *writer) txn(t *Txn) {
 
 func (w *writer) domain(d *DomainMetadata) {
 	w.begin("domainMetadata")
+	w.domainFields(d)
+}
+
+func (w *writer) domainFields(d *DomainMetadata) {
 	w.text("domain", d.Domain)
 	w.text("configuration", d.Configuration)
 	w.boolean("removed", d.Removed)

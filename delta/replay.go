@@ -16,12 +16,27 @@ type state struct {
 	tombstones tree[*Remove]        // by key and vector
 	txns       tree[Txn]            // by app id
 	domains    tree[DomainMetadata] // live, by name
-	size       int64                // of the live files
+	totals     totals               // of the live files
 	elsewhere  tree[*Add]           // live files outside the root
 	values     *partitionValueInterner
 
 	// info is the commitInfo of the last commit, nil if it has none or was not seen.
 	info *CommitInfo
+}
+
+// totals are sums over live files.
+type totals struct {
+	size    int64 // bytes
+	vectors int64 // files with a deletion vector
+	deleted int64 // rows that these delete
+}
+
+func (t *totals) count(a *Add, sign int64) {
+	t.size += sign * a.Size
+	if a.DeletionVector != nil {
+		t.vectors += sign
+		t.deleted += sign * a.DeletionVector.Cardinality
+	}
 }
 
 // logicalKey is the identity of a logical file.
@@ -86,7 +101,7 @@ func (t *state) applyRemove(r *Remove, compaction bool, rules *commitRules) erro
 	if live, ok := t.files.get(key); ok && live.DeletionVector.ID() == r.DeletionVector.ID() {
 		t.files = t.files.without(key)
 		t.elsewhere = t.elsewhere.without(key)
-		t.size -= live.Size
+		t.totals.count(live, -1)
 	}
 	return nil
 }
@@ -121,13 +136,13 @@ func (t *state) applyAdd(a *Add, rules *commitRules) error {
 	kept.Key = key
 	kept.PartitionValues = t.values.share(kept.PartitionValues)
 	if live, ok := t.files.get(key); ok {
-		t.size -= live.Size
+		t.totals.count(live, -1)
 	}
 	t.files = t.files.with(key, &kept)
 	if !inside {
 		t.elsewhere = t.elsewhere.with(key, &kept)
 	}
-	t.size += a.Size
+	t.totals.count(a, 1)
 	t.tombstones = t.tombstones.without(identity)
 	return nil
 }
@@ -290,7 +305,7 @@ func (r *Replay) seal() error {
 	}
 	t.files = newTree(adds)
 	for a := range t.files.values() {
-		t.size += a.Size
+		t.totals.count(a, 1)
 	}
 	r.loaded.adds, r.loaded.removes = nil, nil
 	r.sealed = true

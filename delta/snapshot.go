@@ -119,7 +119,13 @@ func (s *Snapshot) Files() iter.Seq[*Add] { return s.state.files.values() }
 func (s *Snapshot) NumFiles() int { return s.state.files.n }
 
 // SizeInBytes is the size of the live files.
-func (s *Snapshot) SizeInBytes() int64 { return s.state.size }
+func (s *Snapshot) SizeInBytes() int64 { return s.state.totals.size }
+
+// NumDeletionVectors is the number of live files that have a deletion vector.
+func (s *Snapshot) NumDeletionVectors() int64 { return s.state.totals.vectors }
+
+// NumDeletedRows is the number of rows that the deletion vectors of the live files delete.
+func (s *Snapshot) NumDeletedRows() int64 { return s.state.totals.deleted }
 
 // Live gives the live file of a key.
 func (s *Snapshot) Live(key string) (*Add, bool) { return s.state.files.get(key) }

@@ -40,7 +40,7 @@ func ExampleProve() {
 	}, idemtest.Options{})
 	// Output:
 	// diff: 0 rows
-	// ran 6 ways, 38 runs: twice 2, another day 3, another order 6, faults 14, killed 6, two at once 6
+	// ran 6 ways, 48 runs: twice 2, another day 3, another order 6, faults 20, killed 8, two at once 8
 }
 
 // A merge without Newer is repeatable, until an older batch comes late.

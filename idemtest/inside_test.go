@@ -97,7 +97,7 @@ func TestACopyIsLikeTheTable(t *testing.T) {
 		require.Equal(t, info.Size, copied.Size)
 		require.True(t, info.ModTime.Equal(copied.ModTime), info.Key)
 	}
-	require.Equal(t, 3, n)
+	require.Equal(t, 5, n)
 	_, err = w.run(t.Context(), loadToday(t), circumstances{})
 	require.NoError(t, err)
 	again, err := p.world(p.start).log.Load(t.Context())

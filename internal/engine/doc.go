@@ -6,11 +6,11 @@
 //
 // Invariants, beside those of package commit:
 //
-//  1. A commit that meets nobody is exactly one PutIfAbsent.
+//  1. A commit that meets nobody is exactly one PutIfAbsent; its checksum file is one more.
 //  2. Before bytes are proposed they were replayed on the snapshot that they follow, by the rules
 //     that readers apply.
 //  3. Reading back has a deadline of its own, also when the caller's context has ended.
-//  4. What comes after a commit (the checkpoint) never turns it into an error.
+//  4. What comes after a commit (checksum, checkpoint, clean-up) never turns it into an error.
 //
 // An Engine may be used by several goroutines at once; it starts none.
 package engine

@@ -59,8 +59,8 @@ type Engine struct {
 	// ReadBackTimeout bounds looking for the outcome of one proposal. 0 means 10 seconds.
 	ReadBackTimeout time.Duration
 
-	// SkipCheckpoint leaves checkpoints to others.
-	SkipCheckpoint bool
+	// SkipAfterCommit leaves checksum files, checkpoints and the clean-up of the log to others.
+	SkipAfterCommit bool
 
 	// Logger takes what was decided. nil discards.
 	Logger *slog.Logger

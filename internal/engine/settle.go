@@ -200,10 +200,8 @@ func (r *run) committed(ctx context.Context, out Outcome, version int64) Outcome
 	if r.in.Tag != nil {
 		out.Recorded = r.in.Tag.Version
 	}
-	if !r.e.SkipCheckpoint && version > 0 && version%r.next.CheckpointInterval() == 0 {
-		if err := r.e.Log.Checkpoint(ctx, r.next, r.e.Clock.Now()); err != nil {
-			r.e.Logger.Warn("idem: no checkpoint was written; the commit stands", "version", version, "error", err)
-		}
+	if !r.e.SkipAfterCommit {
+		r.e.Log.AfterCommit(ctx, r.next, r.e.Clock.Now())
 	}
 	return out
 }

@@ -19,7 +19,7 @@ import (
 // while writing are not those of the snapshot.
 func (l *Log) Checkpoint(ctx context.Context, snap *delta.Snapshot, now time.Time) error {
 	if l.opts.ReadOnly {
-		return fmt.Errorf("checkpoint of version %d: the log is open for reading only: %w", snap.Version(), delta.ErrInput)
+		return fmt.Errorf("checkpoint of version %d: %w", snap.Version(), errReadOnly)
 	}
 	if err := l.checkpoint(ctx, snap, now); err != nil {
 		return fmt.Errorf("checkpoint of version %d: %w", snap.Version(), err)

@@ -16,6 +16,7 @@ type listing struct {
 	commits     map[int64]store.Info
 	checkpoints []checkpoint // complete ones, newest first; of one version the one to try first first
 	compactions map[int64][]compaction
+	checksums   map[int64]store.Info
 }
 
 type checkpoint struct {
@@ -39,7 +40,7 @@ func after(version int64) string {
 
 // list reads the log from a version on.
 func (l *Log) list(ctx context.Context, from int64) (*listing, error) {
-	ls := &listing{commits: make(map[int64]store.Info), compactions: make(map[int64][]compaction)}
+	ls := &listing{commits: make(map[int64]store.Info), compactions: make(map[int64][]compaction), checksums: make(map[int64]store.Info)}
 	parts := make(map[[2]int64]map[int]store.Info)
 	for info, err := range l.st.List(ctx, delta.LogDir, after(from)) {
 		if err != nil {
@@ -82,6 +83,8 @@ func (ls *listing) take(f delta.LogFile, info store.Info, parts map[[2]int64]map
 			parts[id] = make(map[int]store.Info)
 		}
 		parts[id][f.Part] = info
+	case delta.Checksum:
+		ls.checksums[f.Version] = info
 	case delta.Compaction:
 		ls.compactions[f.Version] = append(ls.compactions[f.Version], compaction{first: f.Version, last: f.End, info: info})
 	}

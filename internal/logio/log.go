@@ -23,7 +23,7 @@ const maxCommit = 256 << 20
 
 // Options are how a log is worked on. The zero value is safe.
 type Options struct {
-	// ReadOnly refuses to write checkpoints.
+	// ReadOnly refuses to write.
 	ReadOnly bool
 
 	// Allocator is for the buffers of a checkpoint that is read. nil is the Go allocator.
@@ -188,6 +188,7 @@ func (l *Log) build(ctx context.Context, ls *listing, target int64) (*delta.Snap
 				l.opts.Logger.Warn("idem: stepped over a checkpoint that cannot be used", "table", l.st.URL(), "error", first)
 			}
 			l.setBase(c)
+			l.verify(ctx, ls, snap)
 			return snap, nil
 		}
 		if !unusable(err) {
