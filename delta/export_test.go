@@ -1,4 +1,18 @@
 package delta
 
+import "slices"
+
 // HintChecksum lets the protocol document's own sample, which is no hint, be tested.
 var HintChecksum = hintChecksum
+
+// WriteEverything lets a test edit tables whatever features idem writes, until it ends.
+func WriteEverything(t interface{ Cleanup(func()) }) {
+	saved := slices.Clone(features)
+	for i := range features {
+		features[i].read, features[i].write = true, true
+	}
+	t.Cleanup(func() { copy(features, saved) })
+}
+
+// Mentions says whether a SQL expression may speak of a column.
+var Mentions = mentions

@@ -31,7 +31,7 @@ func GateRead(p *Protocol, m *Metadata, s *Struct) error {
 	if err := checkMapping(p, m, s); err != nil {
 		return err
 	}
-	if c := columnOfType(s, Variant); c != "" {
+	if c := columnOfType(s, Variant); c != "" && !findFeature("variantType").read {
 		return fmt.Errorf("%w: reading needs the table feature variantType: the column %s is a variant", ErrUnsupported, c)
 	}
 	return nil
@@ -156,8 +156,13 @@ func GateWrite(p *Protocol, m *Metadata, s *Struct) error {
 	if c := columnOfType(s, Void); c != "" {
 		return fmt.Errorf("%w: the column %s is void; idem reads it as NULL but does not write such a table", ErrUnsupported, c)
 	}
-	if c := columnOfType(s, TimestampNTZ); c != "" && !p.Supports("timestampNtz") {
-		return fmt.Errorf("%w: the column %s is timestamp_ntz but the protocol does not list timestampNtz; add the feature before writing", ErrUnsupported, c)
+	for _, of := range []struct {
+		t       Primitive
+		feature string
+	}{{TimestampNTZ, "timestampNtz"}, {Variant, "variantType"}} {
+		if c := columnOfType(s, of.t); c != "" && !supportsAny(p, of.feature) {
+			return fmt.Errorf("%w: the column %s is %s but the protocol does not list %s; add the feature before writing", ErrUnsupported, c, of.t, of.feature)
+		}
 	}
 	return ValidateProperties(m)
 }
