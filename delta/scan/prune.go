@@ -34,12 +34,21 @@ func Prune(ctx context.Context, t Table, where expr.Expr) (Pruned, error) {
 	if err != nil {
 		return Pruned{}, err
 	}
-	return prune(ctx, t, p, slices.Collect(t.Snapshot.Files()))
+	return prune(ctx, t, conditions(t.Snapshot, where, p), slices.Collect(t.Snapshot.Files()))
+}
+
+// conditioned is a condition, and what it says of generated columns.
+type conditioned struct {
+	where, said *pred.Predicate // said is nil if that is nothing
+}
+
+func conditions(snap *delta.Snapshot, where expr.Expr, bound *pred.Predicate) conditioned {
+	return conditioned{where: bound, said: implied(snap, where)}
 }
 
 // prune asks partition values and the statistics at hand first, and fetches deferred statistics
 // only for the files about which those prove nothing.
-func prune(ctx context.Context, t Table, p *pred.Predicate, files []*delta.Add) (Pruned, error) {
+func prune(ctx context.Context, t Table, p conditioned, files []*delta.Add) (Pruned, error) {
 	var out Pruned
 	var deferred []*delta.Add
 	for _, f := range files {
@@ -81,10 +90,14 @@ func (p *Pruned) put(f *delta.Add, v pred.Verdict) {
 	}
 }
 
-func verdict(snap *delta.Snapshot, p *pred.Predicate, f *delta.Add, stats string) (pred.Verdict, error) {
+func verdict(snap *delta.Snapshot, p conditioned, f *delta.Add, stats string) (pred.Verdict, error) {
 	facts, err := pred.FileFacts(snap, f, stats)
 	if err != nil {
 		return pred.Across, fmt.Errorf("file %s: %w", f.Path, err)
 	}
-	return p.Prove(facts), nil
+	v := p.where.Prove(facts)
+	if v == pred.Across && p.said != nil && p.said.Prove(facts) == pred.Outside {
+		v = pred.Outside
+	}
+	return v, nil
 }

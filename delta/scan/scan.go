@@ -61,7 +61,7 @@ func newQuery(ctx context.Context, t Table, r Request) (*query, error) {
 	if q.where, err = pred.Bind(r.Where, t.Snapshot.ArrowSchema()); err != nil {
 		return nil, err
 	}
-	pruned, err := prune(ctx, t, q.where, q.files)
+	pruned, err := prune(ctx, t, conditions(t.Snapshot, r.Where, q.where), q.files)
 	if err != nil {
 		return nil, err
 	}

@@ -37,6 +37,10 @@ func source(c calc) *operand {
 	return nil
 }
 
+// Rises says whether the value never falls where the one column that it is of rises: of two rows in
+// which it has a value, the one with the greater value in the column has no smaller one.
+func (v *Value) Rises() bool { return source(v.root) != nil }
+
 func (c *callCalc) source() *operand {
 	at := -1 // the argument that varies
 	for i, a := range c.args {
