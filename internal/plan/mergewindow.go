@@ -43,7 +43,7 @@ func (p *Merge) edits(ctx context.Context, t *touched, limit int64) (*edits, err
 			e.windows = max(e.windows, 2*weight(b, b.Schema().NumFields())/limit+1)
 		}
 	}
-	e.windows = min(e.windows, t.end)
+	e.windows = min(e.windows, max(t.end, 1))
 	var err error
 	if e.updates, err = e.deal(p.area, t.updates); err != nil {
 		return nil, err
