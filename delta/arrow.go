@@ -13,7 +13,8 @@ var (
 
 // ArrowType gives the Arrow type in which idem holds a column: utf8, int64 … int8, float32, float64, bool, binary, date32,
 // timestamp[us, UTC] for timestamp, timestamp[us] for timestamp_ntz, decimal128, null for void, struct<value: binary,
-// metadata: binary> for variant, struct, list (of "element") and map. A type that idem does not know wraps ErrUnsupported.
+// metadata: binary> for variant (see IsVariant), struct, list (of "element") and map. A type that idem does not know wraps
+// ErrUnsupported.
 func ArrowType(t Type) (arrow.DataType, error) {
 	switch t := t.(type) {
 	case Primitive:
@@ -81,10 +82,7 @@ func arrowPrimitive(p Primitive) arrow.DataType {
 	case Void:
 		return arrow.Null
 	case Variant:
-		return arrow.StructOf(
-			arrow.Field{Name: "value", Type: arrow.BinaryTypes.Binary},
-			arrow.Field{Name: "metadata", Type: arrow.BinaryTypes.Binary},
-		)
+		return variantType
 	}
 	return nil
 }
@@ -112,8 +110,9 @@ func ArrowSchema(s *Struct) (*arrow.Schema, error) {
 
 // FromArrow gives the schema that holds rows of an Arrow schema. Strings and binaries of every layout, dictionaries of
 // strings, lists of every layout, dates of both widths, decimals up to 38 digits and timestamps of every unit (with a time zone:
-// timestamp, without: timestamp_ntz) have a place; nullability is kept, metadata is not. A type that Delta lacks,
-// unsigned integers and half floats among them, wraps ErrInput and names the column.
+// timestamp, without: timestamp_ntz) have a place; so have variants, as ArrowType(Variant) and as Arrow's extension type.
+// Nullability is kept, metadata is not. A type that Delta lacks, unsigned integers and half floats among them, wraps
+// ErrInput and names the column.
 func FromArrow(s *arrow.Schema) (*Struct, error) {
 	return fromArrowFields(s.Fields(), "", 0)
 }
@@ -133,6 +132,9 @@ func fromArrowFields(fields []arrow.Field, path string, depth int) (*Struct, err
 func fromArrowType(dt arrow.DataType, path string, depth int) (Type, error) {
 	if depth > maxSchemaDepth {
 		return nil, fmt.Errorf("column %.80q… is nested deeper than %d levels: %w", path, maxSchemaDepth, ErrInput)
+	}
+	if IsVariant(dt) || isVariantExtension(dt) {
+		return Variant, nil
 	}
 	switch dt := dt.(type) {
 	case *arrow.TimestampType:

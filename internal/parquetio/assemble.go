@@ -61,8 +61,11 @@ func (a *assembler) keep(d arrow.ArrayData) arrow.ArrayData {
 
 // build makes the n slots of a plan.
 func (a *assembler) build(p *plan, n int) (arrow.ArrayData, error) {
-	if p.file == nil {
+	switch {
+	case p.file == nil:
 		return a.nulls(p.want, n)
+	case p.shredded != nil:
+		return a.variant(p, n)
 	}
 	valid, nulls, err := a.validity(p, n)
 	if err != nil {

@@ -218,15 +218,16 @@ func convertStrings(a *assembler, l *leafReader, n int, valid []byte) ([]*memory
 	return []*memory.Buffer{obuf, dbuf}, nil
 }
 
-// decimalConverter reads decimals of any precision and physical type, and integers.
+// decimalConverter reads decimals of any precision and physical type, and integers as a type that holds all of them:
+// without an annotation, those of a narrower type may be unscaled decimals.
 func decimalConverter(n *node, t *arrow.Decimal128Type) leafFunc {
-	integer := n.note == plainType && n.physical(parquet.Types.Int32, parquet.Types.Int64)
-	if !integer && n.note != decimalType || n.scale < 0 || n.scale > 38 {
-		return nil
-	}
 	fit := decimalFit{want: t, shift: int(t.Scale) - n.scale}
-	if integer {
+	whole := t.Precision - t.Scale
+	switch {
+	case n.note == plainType && (n.phys == parquet.Types.Int32 && whole >= 10 || n.phys == parquet.Types.Int64 && whole >= 20):
 		fit.shift = int(t.Scale)
+	case n.note != decimalType || n.scale < 0 || n.scale > 38:
+		return nil
 	}
 	switch n.phys {
 	case parquet.Types.Int32:

@@ -60,6 +60,8 @@ func (n *node) arrowType(rev int16) (t arrow.DataType, why string) {
 	switch {
 	case n.isLeaf():
 		return n.leafArrow()
+	case n.note == variantType:
+		return n.variantArrow()
 	case n.note == listType:
 		if len(n.children) != 1 || !n.children[0].repeated() {
 			return nil, n.path() + " is annotated as a list and has not the layout of one"
@@ -109,6 +111,20 @@ func (n *node) mapType() (arrow.DataType, string) {
 	}
 	t := arrow.MapOf(k, v)
 	t.SetItemNullable(value.rep == parquet.Repetitions.Optional)
+	return t, ""
+}
+
+// variantArrow is the type of a variant, shredded or not.
+func (n *node) variantArrow() (arrow.DataType, string) {
+	if _, s, err := n.shredded(); err != nil {
+		return nil, err.Error()
+	} else if s.metadata < 0 {
+		return nil, n.path() + " is annotated as a variant and has no metadata"
+	}
+	t, err := delta.ArrowType(delta.Variant)
+	if err != nil {
+		return nil, err.Error()
+	}
 	return t, ""
 }
 

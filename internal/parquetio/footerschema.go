@@ -87,10 +87,20 @@ func (r *footerReader) logicalType(n *node) {
 		case 6:
 			n.note = dateType
 			r.skip(typ)
+		case 7:
+			if n.note = otherType; r.timeUnit(n) == unitMicros {
+				n.note = timeType
+			}
 		case 8:
-			r.timestampParams(n)
+			n.note = timestampNotes[r.timeUnit(n)]
 		case 10:
 			r.integerParams(n)
+		case 14:
+			n.note = uuidType
+			r.skip(typ)
+		case 16:
+			n.note = variantType
+			r.skip(typ)
 		default:
 			n.note = otherType
 			r.skip(typ)
@@ -111,16 +121,25 @@ func (r *footerReader) decimalParams(n *node) {
 	})
 }
 
-func (r *footerReader) timestampParams(n *node) {
-	n.note = otherType
+// The units of a TimeUnit, a union with one field.
+const (
+	unitMillis = 1
+	unitMicros = 2
+	unitNanos  = 3
+)
+
+var timestampNotes = [...]annotation{otherType, unitMillis: millisType, unitMicros: microsType, unitNanos: nanosType}
+
+// timeUnit reads a TimeType or TimestampType; the unit is 0 for one that is not known.
+func (r *footerReader) timeUnit(n *node) (unit int16) {
 	r.fields(func(id int16, typ byte) {
 		switch {
 		case id == 1 && (typ == tTrue || typ == tFalse):
 			n.utc = typ == tTrue
 		case id == 2 && typ == tStruct:
-			r.fields(func(unit int16, t byte) {
-				if unit >= 1 && unit <= 3 {
-					n.note = millisType + annotation(unit-1)
+			r.fields(func(id int16, t byte) {
+				if id >= unitMillis && id <= unitNanos {
+					unit = id
 				}
 				r.skip(t)
 			})
@@ -128,6 +147,7 @@ func (r *footerReader) timestampParams(n *node) {
 			r.skip(typ)
 		}
 	})
+	return unit
 }
 
 func (r *footerReader) integerParams(n *node) {

@@ -85,6 +85,9 @@ type WriteOptions struct {
 	// RowGroupRows is the number of rows at which a row group is closed. 0 means 1,048,576.
 	RowGroupRows int64
 
+	// PageV2 writes data pages of version 2, as the table property delta.parquet.format.version asks for from 2.0.0 on.
+	PageV2 bool
+
 	// Allocator is for buffers. nil means memory.DefaultAllocator.
 	Allocator memory.Allocator
 }

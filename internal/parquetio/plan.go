@@ -22,8 +22,10 @@ type plan struct {
 	// validDef is the definition level from which on a slot is not NULL.
 	validDef int16
 
-	item     *node   // of a list or map: the repeated node
-	children []*plan // fields; the element; key and value
+	item     *node           // of a list or map: the repeated node
+	shredded *shredded       // of a variant
+	names    map[string]bool // of a variant: its shredded fields
+	children []*plan         // fields; the element; key and value
 	convert  leafFunc
 }
 
@@ -33,6 +35,8 @@ type planner struct {
 	exact bool         // as in ReadOptions
 	byID  bool         // as in ReadOptions
 	used  map[int]bool // columns that are read
+
+	shredded bool // what is planned is a part of a variant
 }
 
 // columns plans the columns of want.
@@ -83,6 +87,10 @@ func (pl *planner) plan(want arrow.DataType, n *node, slotRev, slotDef int16) (*
 	var err error
 	switch t := want.(type) {
 	case *arrow.StructType:
+		if delta.IsVariant(t) {
+			err = pl.variant(p)
+			break
+		}
 		err = pl.structure(p, t)
 	case *arrow.MapType:
 		err = pl.entries(p, t)
@@ -117,6 +125,9 @@ func (pl *planner) leaf(p *plan) error {
 		return mismatch(p)
 	}
 	f, err := leafConverter(p.want, n, pl.exact)
+	if pl.shredded && n.rawVariant() {
+		f, err = convertFixed(8, copyValues[int64]), nil
+	}
 	if err != nil {
 		return err
 	}

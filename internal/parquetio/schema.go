@@ -35,6 +35,9 @@ const (
 	microsType
 	nanosType
 	unsignedType
+	timeType // in microseconds, of a shredded variant
+	uuidType // of a shredded variant
+	variantType
 	otherType // an annotation that no table type is stored as
 )
 

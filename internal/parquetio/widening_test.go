@@ -68,12 +68,14 @@ func TestWidening(t *testing.T) {
 		around func(arrow.DataType) arrow.DataType
 		cell   string
 	}{
-		"column":     {func(t arrow.DataType) arrow.DataType { return t }, `%s`},
-		"struct":     {func(t arrow.DataType) arrow.DataType { return arrow.StructOf(field("x", t)) }, `{"x":%s}`},
-		"list":       {func(t arrow.DataType) arrow.DataType { return arrow.ListOf(t) }, `[null,%s]`},
-		"map value":  {func(t arrow.DataType) arrow.DataType { return arrow.MapOf(arrow.BinaryTypes.String, t) }, `[{"key":"k","value":%s}]`},
-		"map key":    {func(t arrow.DataType) arrow.DataType { return arrow.MapOf(t, arrow.BinaryTypes.String) }, `[{"key":%s,"value":"v"}]`},
-		"lists deep": {func(t arrow.DataType) arrow.DataType { return arrow.ListOf(arrow.StructOf(field("x", arrow.ListOf(t)))) }, `[{"x":[%s]},{"x":null}]`},
+		"column":    {func(t arrow.DataType) arrow.DataType { return t }, `%s`},
+		"struct":    {func(t arrow.DataType) arrow.DataType { return arrow.StructOf(field("x", t)) }, `{"x":%s}`},
+		"list":      {func(t arrow.DataType) arrow.DataType { return arrow.ListOf(t) }, `[null,%s]`},
+		"map value": {func(t arrow.DataType) arrow.DataType { return arrow.MapOf(arrow.BinaryTypes.String, t) }, `[{"key":"k","value":%s}]`},
+		"map key":   {func(t arrow.DataType) arrow.DataType { return arrow.MapOf(t, arrow.BinaryTypes.String) }, `[{"key":%s,"value":"v"}]`},
+		"lists deep": {func(t arrow.DataType) arrow.DataType {
+			return arrow.ListOf(arrow.StructOf(field("x", arrow.ListOf(t))))
+		}, `[{"x":[%s]},{"x":null}]`},
 	}
 	for _, w := range widenings() {
 		require.True(t, delta.Widens(tableType(t, w.old), tableType(t, w.now)), "%s to %s", w.old, w.now)

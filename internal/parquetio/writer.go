@@ -47,7 +47,9 @@ func (Parquet) Ext(o WriteOptions) string {
 	return ".parquet"
 }
 
-// NewWriter starts a data file. Columns of Arrow's null type are left out, as the protocol has it for void.
+// NewWriter starts a data file. Columns and fields of Arrow's null type are left out, as the protocol has it for void.
+// Variants are written as they are, not shredded; one that is malformed is refused by Write with an error that wraps
+// delta.ErrInput.
 func (Parquet) NewWriter(w io.Writer, schema *arrow.Schema, o WriteOptions) (Writer, error) {
 	c, ok := compressions[strings.ToLower(o.Codec)]
 	if !ok {
@@ -57,7 +59,8 @@ func (Parquet) NewWriter(w io.Writer, schema *arrow.Schema, o WriteOptions) (Wri
 	if err != nil {
 		return nil, err
 	}
-	wr := &writer{sink: &sink{w: w}, schema: schema, leaves: leaves, root: root, codec: c.codec, groupRows: o.RowGroupRows, mem: o.Allocator}
+	wr := &writer{sink: &sink{w: w}, schema: schema, leaves: leaves, root: root, codec: c.codec, groupRows: o.RowGroupRows,
+		pageV2: o.PageV2, variants: variantColumns(schema), mem: o.Allocator}
 	if wr.groupRows <= 0 {
 		wr.groupRows = defaultRowGroupRows
 	}
@@ -94,6 +97,8 @@ type writer struct {
 	leaves    []leafWriter
 	codec     compress.Compression
 	groupRows int64
+	pageV2    bool
+	variants  []int // columns that hold variants at any depth
 	mem       memory.Allocator
 
 	pending     []arrow.RecordBatch
@@ -117,6 +122,11 @@ func (w *writer) Write(batch arrow.RecordBatch) error {
 	}
 	if err := w.checkBatch(batch); err != nil {
 		return err
+	}
+	for _, c := range w.variants {
+		if err := checkVariants(batch.Column(c), w.schema.Field(c)); err != nil {
+			return err
+		}
 	}
 	if batch.NumRows() == 0 {
 		return nil
@@ -174,6 +184,9 @@ func (w *writer) start() error {
 		parquet.WithMaxRowGroupLength(w.groupRows),
 		parquet.WithRootName("schema"),
 		parquet.WithRootRepetition(parquet.Repetitions.Required),
+	}
+	if w.pageV2 {
+		opts = append(opts, parquet.WithDataPageVersion(parquet.DataPageV2))
 	}
 	for i, l := range w.leaves {
 		if l.repeats(w.pending) {

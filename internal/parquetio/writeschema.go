@@ -64,8 +64,11 @@ func (b *schemaShredder) field(name string, f arrow.Field, way []step) (schema.N
 	switch t := f.Type.(type) {
 	case *arrow.StructType:
 		nodes, err := b.fields(t, way)
-		if err != nil {
+		switch {
+		case err != nil:
 			return nil, err
+		case delta.IsVariant(t):
+			return schema.NewGroupNodeLogical(name, rep, nodes, schema.VariantLogicalType{}, id)
 		}
 		return schema.NewGroupNode(name, rep, nodes, id)
 	case *arrow.ListType:
@@ -93,6 +96,9 @@ func (b *schemaShredder) field(name string, f arrow.Field, way []step) (schema.N
 func (b *schemaShredder) fields(t *arrow.StructType, way []step) (schema.FieldList, error) {
 	var nodes schema.FieldList
 	for i, c := range t.Fields() {
+		if c.Type.ID() == arrow.NULL {
+			continue
+		}
 		way[len(way)-1].field = i
 		n, err := b.below(way, intoField, c.Name, c)
 		if err != nil {
@@ -101,7 +107,7 @@ func (b *schemaShredder) fields(t *arrow.StructType, way []step) (schema.FieldLi
 		nodes = append(nodes, n)
 	}
 	if len(nodes) == 0 {
-		return nil, fmt.Errorf("%w: a struct without fields", delta.ErrUnsupported)
+		return nil, fmt.Errorf("%w: a struct without fields that can be stored (void is not)", delta.ErrUnsupported)
 	}
 	return nodes, nil
 }
