@@ -185,6 +185,10 @@ func writerNames(p *Protocol) []string {
 // whatever the metadata says.
 func (p *Protocol) Supports(feature string) bool { return slices.Contains(writerNames(p), feature) }
 
+// Features are the names of the features that the protocol gives effect to: those listed or, without
+// lists, those that its writer version stands for. The slice is the caller's.
+func (p *Protocol) Features() []string { return slices.Clone(writerNames(p)) }
+
 // ProtocolFor is the lowest protocol that expresses what the definition uses: (1,2) by default, a
 // higher pair for features that have one, (1,7), (2,7) or (3,7) with lists for the others. Whether
 // idem writes the features is for GateWrite to say.

@@ -145,11 +145,28 @@ func replan(rule Rule, format string, args ...any) Verdict {
 }
 
 func checkProtocol(in *Intent, base State, w *Winner) Verdict {
+	for _, a := range in.Actions {
+		if a.Protocol == nil || base.Protocol == nil {
+			continue
+		}
+		if w.protocol() != nil {
+			return replan(RuleProtocol, "both commits change the table's protocol")
+		}
+		if name := dropped(base.Protocol, a.Protocol); name != "" && w.adds() {
+			return replan(RuleProtocol, "the commit drops the feature %s, which the winner's files may use", name)
+		}
+	}
 	p := w.protocol()
 	if p == nil || base.Protocol != nil && sameProtocol(base.Protocol, p) {
 		return Verdict{}
 	}
-	return replan(RuleProtocol, "the table's protocol changed")
+	if base.Protocol == nil {
+		return replan(RuleProtocol, "the table's protocol changed")
+	}
+	if why := protocolChange(base.Protocol, p, base.Metadata); why != "" {
+		return replan(RuleProtocol, "the table's protocol changed: %s", why)
+	}
+	return Verdict{}
 }
 
 func checkMetadata(in *Intent, base State, w *Winner) Verdict {
@@ -162,7 +179,7 @@ func checkMetadata(in *Intent, base State, w *Winner) Verdict {
 			return replan(RuleMetadata, "both commits change the table's definition")
 		}
 	}
-	if why := DefinitionChange(base.Metadata, m); why != "" {
+	if why := definitionChange(base.Metadata, m, in.Blind()); why != "" {
 		return replan(RuleMetadata, "%s", why)
 	}
 	return Verdict{}

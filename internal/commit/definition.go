@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/idemtable/idem/delta"
@@ -14,32 +15,104 @@ import (
 // harmless are the properties of the protocol that change neither which rows are valid nor how
 // they are written, so that a plan made under other values still holds.
 var harmless = map[string]struct{}{
-	"delta.autoOptimize":                    {},
-	"delta.autoOptimize.autoCompact":        {},
-	"delta.autoOptimize.optimizeWrite":      {},
-	"delta.checkpoint.writeStatsAsJson":     {},
-	"delta.checkpoint.writeStatsAsStruct":   {},
-	"delta.checkpointInterval":              {},
-	"delta.checkpointPolicy":                {},
-	"delta.checkpointRetentionDuration":     {},
-	"delta.dataSkippingNumIndexedCols":      {},
-	"delta.dataSkippingStatsColumns":        {},
-	"delta.dataSkippingStringPrefixLength":  {},
-	"delta.deletedFileRetentionDuration":    {},
-	"delta.enableExpiredLogCleanup":         {},
-	"delta.logRetentionDuration":            {},
-	"delta.parquet.compression.codec":       {},
-	"delta.randomizeFilePrefixes":           {},
-	"delta.randomPrefixLength":              {},
-	"delta.sampleRetentionDuration":         {},
-	"delta.setTransactionRetentionDuration": {},
-	"delta.targetFileSize":                  {},
-	"delta.tuneFileSizesForRewrites":        {},
+	"delta.autoOptimize":                             {},
+	"delta.autoOptimize.autoCompact":                 {},
+	"delta.autoOptimize.optimizeWrite":               {},
+	"delta.checkpoint.writeStatsAsJson":              {},
+	"delta.checkpoint.writeStatsAsStruct":            {},
+	"delta.checkpointInterval":                       {},
+	"delta.checkpointPolicy":                         {},
+	"delta.checkpointRetentionDuration":              {},
+	"delta.dataSkippingNumIndexedCols":               {},
+	"delta.dataSkippingStatsColumns":                 {},
+	"delta.dataSkippingStringPrefixLength":           {},
+	"delta.deletedFileRetentionDuration":             {},
+	"delta.enableTypeWidening":                       {},
+	"delta.enableExpiredLogCleanup":                  {},
+	"delta.logRetentionDuration":                     {},
+	"delta.parquet.compression.codec":                {},
+	"delta.randomizeFilePrefixes":                    {},
+	"delta.requireCheckpointProtectionBeforeVersion": {},
+	"delta.randomPrefixLength":                       {},
+	"delta.sampleRetentionDuration":                  {},
+	"delta.setTransactionRetentionDuration":          {},
+	"delta.targetFileSize":                           {},
+	"delta.tuneFileSizesForRewrites":                 {},
+}
+
+// timestamps are the properties by which commits get timestamps of their own: where a commit lands, it
+// gets one.
+var timestamps = []string{timestampsKey, timestampsFrom, timestampsFromTime}
+
+// tracking are the properties that turn row tracking on. New files get their ids where the commit
+// lands; files of copied rows must have been written with the old ids.
+var tracking = []string{
+	"delta.enableRowTracking", "delta.rowTracking.materializedRowIdColumnName", "delta.rowTracking.materializedRowCommitVersionColumnName",
+}
+
+const (
+	mappingModeKey  = "delta.columnMapping.mode"
+	mappingMaxIDKey = "delta.columnMapping.maxColumnId"
+	mappingPrefix   = "delta.columnMapping."
+)
+
+// tolerant are the features whose support alone demands nothing of a commit that was planned without:
+// what they do is for a property or a column to say, or for the place where a commit lands. Under a
+// property that was there before, without effect, such a feature is none of them.
+var tolerant = map[string]string{
+	"appendOnly":           "", // holds without the feature, too
+	"changeDataFeed":       "delta.enableChangeDataFeed",
+	"checkpointProtection": "",
+	"columnMapping":        mappingModeKey,
+	"deletionVectors":      "",
+	"domainMetadata":       "",
+	"icebergCompatV1":      "delta.enableIcebergCompatV1",
+	"icebergCompatV2":      "delta.enableIcebergCompatV2",
+	"inCommitTimestamp":    "",
+	"rowTracking":          "delta.enableRowTracking",
+	"timestampNtz":         "",
+	"typeWidening":         "",
+	"typeWidening-preview": "",
+	"v2Checkpoint":         "",
+	"vacuumProtocolCheck":  "",
 }
 
 func sameProtocol(a, b *delta.Protocol) bool {
 	return a.MinReaderVersion == b.MinReaderVersion && a.MinWriterVersion == b.MinWriterVersion &&
 		sameSet(a.ReaderFeatures, b.ReaderFeatures) && sameSet(a.WriterFeatures, b.WriterFeatures)
+}
+
+// protocolChange says in words what a plan made under a protocol and a metadata cannot stand of another
+// protocol, "" if it stands: if features that demand nothing were added, and none was dropped.
+func protocolChange(old, now *delta.Protocol, m *delta.Metadata) string {
+	if name := dropped(old, now); name != "" {
+		return fmt.Sprintf("the feature %s was dropped", name)
+	}
+	for _, name := range now.Features() {
+		if old.Supports(name) {
+			continue
+		}
+		key, known := tolerant[name]
+		if !known || key != "" && wakes(m.Configuration[key]) {
+			return fmt.Sprintf("the feature %s was added", name)
+		}
+	}
+	return ""
+}
+
+// dropped names a feature that a protocol has and the other has not, "" if there is none.
+func dropped(old, now *delta.Protocol) string {
+	for _, name := range old.Features() {
+		if !now.Supports(name) {
+			return name
+		}
+	}
+	return ""
+}
+
+// wakes says whether the value of a property that had no effect has one with the feature.
+func wakes(value string) bool {
+	return value != "" && !strings.EqualFold(value, "false") && !strings.EqualFold(value, "none")
 }
 
 func sameSet(a, b []string) bool {
@@ -52,16 +125,23 @@ func sameSet(a, b []string) bool {
 }
 
 // DefinitionChange says in words what changed so that rows must be validated anew, "" if nothing
-// did. Another name or description, other harmless properties, added nullable columns and numbers
-// that identity columns have given are no such change.
+// did. Another name or description, other harmless properties, added nullable columns, numbers
+// that identity columns have given, column mapping that gives each column its own name in files,
+// deletion vectors that may be written now and timestamps in commits are no such change.
 func DefinitionChange(old, now *delta.Metadata) string {
+	return definitionChange(old, now, false)
+}
+
+// definitionChange is DefinitionChange. A commit that copies no rows from files to files stands row
+// tracking being turned on as well.
+func definitionChange(old, now *delta.Metadata, copiesNone bool) string {
 	switch {
 	case old.Provider != now.Provider || !maps.Equal(old.FormatOptions, now.FormatOptions):
 		return "the file format changed"
 	case !slices.Equal(old.PartitionColumns, now.PartitionColumns):
 		return fmt.Sprintf("the partition columns changed from %v to %v", old.PartitionColumns, now.PartitionColumns)
 	}
-	if key := changedProperty(old.Configuration, now.Configuration); key != "" {
+	if key := changedProperty(old.Configuration, now.Configuration, copiesNone); key != "" {
 		return fmt.Sprintf("the property %s changed", key)
 	}
 	if old.SchemaString == now.SchemaString {
@@ -75,10 +155,11 @@ func DefinitionChange(old, now *delta.Metadata) string {
 	if err != nil {
 		return "the schema changed"
 	}
-	return structChange(before, after)
+	c := comparison{mapped: !wakes(old.Configuration[mappingModeKey]) && wakes(now.Configuration[mappingModeKey])}
+	return c.structs(before, after)
 }
 
-func changedProperty(old, now map[string]string) string {
+func changedProperty(old, now map[string]string, copiesNone bool) string {
 	keys := make(map[string]struct{})
 	for k, v := range old {
 		if w, ok := now[k]; !ok || v != w {
@@ -92,15 +173,41 @@ func changedProperty(old, now map[string]string) string {
 	}
 	for _, k := range slices.Sorted(maps.Keys(keys)) {
 		_, known := harmless[k]
-		if !known && strings.HasPrefix(strings.ToLower(k), "delta.") {
+		if !known && strings.HasPrefix(strings.ToLower(k), "delta.") && !harmlessFrom(k, old, now, copiesNone) {
 			return k
 		}
 	}
 	return ""
 }
 
-// structChange compares two structs by the names of their fields.
-func structChange(old, now *delta.Struct) string {
+// harmlessFrom knows the changes of properties that are harmless in one direction: a plan made without
+// them stands with them.
+func harmlessFrom(key string, old, now map[string]string, copiesNone bool) bool {
+	was, is := old[key], now[key]
+	switch {
+	case key == "delta.enableDeletionVectors":
+		return !wakes(was)
+	case key == mappingModeKey:
+		return !wakes(was) && strings.EqualFold(is, "name")
+	case key == mappingMaxIDKey:
+		before, errBefore := strconv.ParseInt("0"+was, 10, 64)
+		after, errAfter := strconv.ParseInt(is, 10, 64)
+		return errBefore == nil && errAfter == nil && after >= before
+	case slices.Contains(timestamps, key):
+		return !wakes(was) || key == timestampsKey && strings.EqualFold(was, is)
+	case slices.Contains(tracking, key):
+		return copiesNone && !wakes(was)
+	}
+	return false
+}
+
+// comparison compares the columns of two definitions.
+type comparison struct {
+	mapped bool // column mapping was turned on in between
+}
+
+// structs compares two structs by the names of their fields.
+func (c comparison) structs(old, now *delta.Struct) string {
 	after := make(map[string]*delta.Field, len(now.Fields))
 	for i := range now.Fields {
 		after[now.Fields[i].Name] = &now.Fields[i]
@@ -111,7 +218,7 @@ func structChange(old, now *delta.Struct) string {
 		if !ok {
 			return gone(f.Name, now)
 		}
-		if why := fieldChange(f, g); why != "" {
+		if why := c.fields(f, g); why != "" {
 			return why
 		}
 		delete(after, f.Name)
@@ -133,17 +240,17 @@ func gone(name string, now *delta.Struct) string {
 	return fmt.Sprintf("column %s is gone", name)
 }
 
-func fieldChange(old, now *delta.Field) string {
+func (c comparison) fields(old, now *delta.Field) string {
 	if old.Nullable != now.Nullable {
 		return fmt.Sprintf("the nullability of column %s changed", old.Name)
 	}
-	if !sameMetadata(old, now) {
+	if !c.sameMetadata(old, now) {
 		return fmt.Sprintf("the metadata of column %s changed", old.Name)
 	}
-	return typeChange(old.Name, old.Type, now.Type)
+	return c.types(old.Name, old.Type, now.Type)
 }
 
-func typeChange(name string, old, now delta.Type) string {
+func (c comparison) types(name string, old, now delta.Type) string {
 	changed := fmt.Sprintf("the type of column %s changed", name)
 	switch a := old.(type) {
 	case *delta.Struct:
@@ -151,22 +258,22 @@ func typeChange(name string, old, now delta.Type) string {
 		if !ok {
 			return changed
 		}
-		return structChange(a, b)
+		return c.structs(a, b)
 	case *delta.Array:
 		b, ok := now.(*delta.Array)
 		if !ok || a.ContainsNull != b.ContainsNull {
 			return changed
 		}
-		return typeChange(name, a.Element, b.Element)
+		return c.types(name, a.Element, b.Element)
 	case *delta.Map:
 		b, ok := now.(*delta.Map)
 		if !ok || a.ValueContainsNull != b.ValueContainsNull {
 			return changed
 		}
-		if why := typeChange(name, a.Key, b.Key); why != "" {
+		if why := c.types(name, a.Key, b.Key); why != "" {
 			return why
 		}
-		return typeChange(name, a.Value, b.Value)
+		return c.types(name, a.Value, b.Value)
 	}
 	switch now.(type) {
 	case *delta.Struct, *delta.Array, *delta.Map:
@@ -180,24 +287,32 @@ func typeChange(name string, old, now delta.Type) string {
 
 // sameMetadata compares what a column's metadata demands; a comment demands nothing, and the last
 // number that an identity column has given only of those who give numbers: their commits hold a
-// definition too.
-func sameMetadata(a, b *delta.Field) bool {
+// definition too. A record of changes of type speaks of files that are there. Column mapping that was
+// turned on demands nothing of files in which the column has its own name.
+func (c comparison) sameMetadata(a, b *delta.Field) bool {
 	demands := func(f *delta.Field) map[string]json.RawMessage {
 		m := maps.Clone(f.Metadata)
-		delete(m, delta.CommentKey)
-		delete(m, delta.IdentityMarkKey)
+		for _, key := range []string{delta.CommentKey, delta.IdentityMarkKey, "delta.typeChanges"} {
+			delete(m, key)
+		}
+		if c.mapped {
+			maps.DeleteFunc(m, func(key string, _ json.RawMessage) bool { return strings.HasPrefix(key, mappingPrefix) })
+		}
 		return m
+	}
+	if c.mapped && b.PhysicalName() != a.Name {
+		return false
 	}
 	return maps.EqualFunc(demands(a), demands(b), func(x, y json.RawMessage) bool {
 		return bytes.Equal(bytes.TrimSpace(x), bytes.TrimSpace(y))
 	})
 }
 
-// ruledByMetadata says whether a new column has a rule beyond its type: a default, an expression,
-// an invariant.
+// ruledByMetadata says whether a new column has a rule beyond its type which a row without a value may
+// break: a default, an expression, an invariant.
 func ruledByMetadata(f *delta.Field) bool {
 	for key := range f.Metadata {
-		if key != "comment" && !strings.HasPrefix(key, "delta.columnMapping.") {
+		if key != delta.CommentKey && key != delta.CharTypeKey && key != "delta.typeChanges" && !strings.HasPrefix(key, mappingPrefix) {
 			return true
 		}
 	}

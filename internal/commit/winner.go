@@ -2,6 +2,7 @@ package commit
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/idemtable/idem/delta"
 )
@@ -44,6 +45,11 @@ func resolve(root, path string) string {
 func (w *Winner) blind() bool {
 	info := delta.InfoOf(w.Actions)
 	return info != nil && info.IsBlindAppend != nil && *info.IsBlindAppend
+}
+
+// adds says whether the commit adds a file.
+func (w *Winner) adds() bool {
+	return slices.ContainsFunc(w.Actions, func(a delta.Action) bool { return a.Add != nil })
 }
 
 func (w *Winner) protocol() *delta.Protocol {
