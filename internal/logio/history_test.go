@@ -1,6 +1,7 @@
 package logio_test
 
 import (
+	"fmt"
 	"math"
 	"testing"
 	"time"
@@ -87,30 +88,131 @@ func TestVersionAtTheLastOfAllVersions(t *testing.T) {
 	at := tb.clock.now
 	tb.commit()
 	l, _ := tb.log(logio.Options{})
+	_, err := l.VersionAt(t.Context(), at)
+	require.ErrorIs(t, err, delta.ErrCorrupt, "what lies between is missing")
+	tb.put(delta.CheckpointKey(math.MaxInt64), writeCheckpoint(t, protocol(), metadata()))
 	v, err := l.VersionAt(t.Context(), at)
 	require.NoError(t, err)
 	require.EqualValues(t, math.MaxInt64, v)
-	_, err = l.Load(t.Context())
-	require.ErrorIs(t, err, delta.ErrCorrupt, "what lies between is missing")
 }
 
-// Commits that carry their own time count by that, those before them by their files'.
-func TestVersionAtByCommitTimestamps(t *testing.T) {
-	tb := newTable(t)
-	start := newClock().now
-	for i := range int64(3) {
-		at := start.Add(time.Duration(i+1) * time.Hour).UnixMilli()
-		data, err := delta.EncodeCommit([]delta.Action{{CommitInfo: &delta.CommitInfo{Operation: "WRITE", InCommitTimestamp: &at}}})
-		require.NoError(t, err)
-		tb.put(delta.CommitKey(tb.tail), data)
-		tb.tail++
-	}
+func protocol() delta.Action {
+	return delta.Action{Protocol: &delta.Protocol{MinReaderVersion: 1, MinWriterVersion: 2}}
+}
+
+// Commits of which no table can be made any more are no answer, and the error says what there is.
+func TestVersionAtBeforeWhatIsLeft(t *testing.T) {
+	tb := newHistory(t)
+	tb.checkpoint(3)
+	tb.cleanTo(1)
 	l, _ := tb.log(logio.Options{})
-	for at, want := range map[time.Duration]int64{0: 0, 59 * time.Minute: 0, time.Hour: 1, 150 * time.Minute: 2, 3 * time.Hour: 3} {
+	start := newClock().now
+	v, err := l.VersionAt(t.Context(), start.Add(3*time.Second))
+	require.NoError(t, err)
+	require.EqualValues(t, 3, v)
+	for _, at := range []time.Time{start.Add(2 * time.Second), start.Add(time.Hour)} {
+		_, err = l.VersionAt(t.Context(), at)
+		require.ErrorIs(t, err, delta.ErrInput)
+		require.ErrorContains(t, err, "from version 3, which is of 2024-05-01T00:00:03Z, to version 4, which is of 2024-05-01T00:00:04Z")
+	}
+	versions, _, _ := collect(t, l)
+	require.Equal(t, []int64{4, 3, 2, 1}, versions, "they are history all the same")
+}
+
+// timed commits a version with a time of its own, hours after the start, and an hour's file time.
+func (tb *table) timed(hours int, actions ...delta.Action) {
+	info := &delta.CommitInfo{Operation: "OP"}
+	if hours > 0 {
+		at := newClock().now.Add(time.Duration(hours) * time.Hour).UnixMilli()
+		info.InCommitTimestamp = &at
+	}
+	data, err := delta.EncodeCommit(append([]delta.Action{{CommitInfo: info}}, actions...))
+	require.NoError(tb.t, err)
+	tb.put(delta.CommitKey(tb.tail), data)
+	tb.clock.now = tb.clock.now.Add(time.Second)
+	tb.tail++
+}
+
+// timestamps turns timestamps in commits on, from a version that is an hour after the start.
+func timestamps(on string, from, hours int64) []delta.Action {
+	m := metadata()
+	m.Metadata.Configuration["delta.enableInCommitTimestamps"] = on
+	if from > 0 {
+		m.Metadata.Configuration["delta.inCommitTimestampEnablementVersion"] = fmt.Sprint(from)
+		m.Metadata.Configuration["delta.inCommitTimestampEnablementTimestamp"] = fmt.Sprint(newClock().now.Add(time.Duration(hours) * time.Hour).UnixMilli())
+	}
+	return []delta.Action{m, {Protocol: &delta.Protocol{MinReaderVersion: 1, MinWriterVersion: 7, WriterFeatures: []string{"inCommitTimestamp"}}}}
+}
+
+// Versions from the enablement on count by their own time, those before it by their files', also
+// where a commit has both.
+func TestVersionAtByCommitTimestamps(t *testing.T) {
+	tb := newTable(t)                        // version 0, of the start
+	tb.timed(50)                             // 1: a stray timestamp, before they count: a second after the start
+	tb.timed(1, timestamps("true", 2, 1)...) // 2: an hour after the start
+	tb.timed(2)                              // 3
+	tb.timed(3)                              // 4
+	l, _ := tb.log(logio.Options{})
+	start := newClock().now
+	for at, want := range map[time.Duration]int64{
+		0: 0, time.Second: 1, 59 * time.Minute: 1, time.Hour: 2, 119 * time.Minute: 2, 150 * time.Minute: 3, 3 * time.Hour: 4,
+	} {
 		v, err := l.VersionAt(t.Context(), start.Add(at))
 		require.NoError(t, err)
 		require.Equal(t, want, v, "%s", at)
 	}
+	_, err := l.VersionAt(t.Context(), start.Add(3*time.Hour+time.Millisecond))
+	require.ErrorIs(t, err, delta.ErrInput, "the newest version has a time of its own")
 	_, times, _ := collect(t, l)
-	require.Equal(t, start.Add(3*time.Hour), times[0])
+	require.Equal(t, []time.Time{start.Add(3 * time.Hour), start.Add(2 * time.Hour), start.Add(time.Hour), start.Add(time.Second), start}, times)
+}
+
+func TestTimestampsInCommitsFromTheStart(t *testing.T) {
+	tb := &table{t: t, mem: newTable(t).mem, clock: newClock()}
+	tb.timed(1, timestamps("true", 0, 0)...)
+	tb.timed(2)
+	l, _ := tb.log(logio.Options{})
+	_, err := l.VersionAt(t.Context(), newClock().now)
+	require.ErrorIs(t, err, delta.ErrInput, "the time of the file does not count")
+	v, err := l.VersionAt(t.Context(), newClock().now.Add(90*time.Minute))
+	require.NoError(t, err)
+	require.Zero(t, v)
+}
+
+// Timestamps that were turned off again count no more.
+func TestTimestampsInCommitsTurnedOff(t *testing.T) {
+	tb := newTable(t)
+	tb.timed(1, timestamps("true", 1, 1)...)
+	tb.timed(2, timestamps("false", 0, 0)...)
+	l, _ := tb.log(logio.Options{})
+	v, err := l.VersionAt(t.Context(), newClock().now.Add(time.Second))
+	require.NoError(t, err)
+	require.EqualValues(t, 1, v)
+}
+
+// There is no falling back to the time of a file where a commit must have one.
+func TestCommitsWithoutTheTimestampTheyMustHave(t *testing.T) {
+	tb := newTable(t)
+	tb.timed(1, timestamps("true", 1, 1)...)
+	tb.timed(0)
+	tb.timed(2)
+	l, _ := tb.log(logio.Options{})
+	_, err := l.VersionAt(t.Context(), newClock().now.Add(90*time.Minute))
+	require.ErrorIs(t, err, delta.ErrCorrupt)
+	require.ErrorContains(t, err, "version 2 has no inCommitTimestamp")
+	snap, err := l.Load(t.Context())
+	require.NoError(t, err)
+	for _, err = range l.History(t.Context(), snap) {
+		if err != nil {
+			break
+		}
+	}
+	require.ErrorIs(t, err, delta.ErrCorrupt)
+
+	m := timestamps("true", 1, 1)
+	m[0].Metadata.Configuration["delta.inCommitTimestampEnablementTimestamp"] = "noon"
+	tb.timed(4, m...)
+	_, err = l.VersionAt(t.Context(), newClock().now)
+	require.ErrorIs(t, err, delta.ErrCorrupt)
+	require.ErrorContains(t, err, `"noon"`)
 }
