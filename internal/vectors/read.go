@@ -133,7 +133,7 @@ func (f file) measure() error {
 		return f.explain(err)
 	}
 	if info.Size < f.offset+f.n {
-		return fmt.Errorf("%w: the log has a deletion vector of %d bytes at %d of %s, which has %d bytes: it was cut short or replaced; restore it",
+		return fmt.Errorf("%w: the log has a deletion vector in the %d bytes at %d of %s, which has %d bytes: it was cut short or replaced; restore it",
 			delta.ErrCorrupt, f.n, f.offset, f.key, info.Size)
 	}
 	return nil
