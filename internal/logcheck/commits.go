@@ -194,14 +194,22 @@ func keyOf(root, path string) string {
 
 // partitions holds an add against the partition columns; false if it breaks a rule.
 func (c *checker) partitions(v int64, a *delta.Add) bool {
-	want := slices.Sorted(slices.Values(c.snap.Metadata().PartitionColumns))
+	columns := map[string]int{} // of the schema, -1 in a table without one
+	for i, name := range c.snap.Metadata().PartitionColumns {
+		key := name
+		if c.snap.HasSchema() {
+			key = c.snap.PartitionKey(c.snap.PartitionColumns()[i])
+		}
+		columns[key] = c.snap.Schema().Index(name)
+	}
+	want := slices.Sorted(maps.Keys(columns))
 	if got := slices.Sorted(maps.Keys(a.PartitionValues)); !slices.Equal(got, want) {
 		c.find(AddPartitions, v, a.Path, "it has %q, the table has %q", got, want)
 		return false
 	}
 	fit := true
 	for _, name := range want {
-		i, text := c.snap.Schema().Index(name), a.PartitionValues[name]
+		i, text := columns[name], a.PartitionValues[name]
 		if i < 0 {
 			continue // a table without a schema
 		}

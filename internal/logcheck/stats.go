@@ -18,7 +18,7 @@ import (
 // leaf is a column of which statistics may be kept: of a struct its fields, of a list or a map
 // itself.
 type leaf struct {
-	path  []string
+	path  []string // as statistics have it
 	typ   delta.Type
 	place []int // column of the batch, then fields of structs
 }
@@ -35,7 +35,20 @@ func leaves(snap *delta.Snapshot) []leaf {
 			out = appendLeaves(out, leaf{path: []string{f.Name}, typ: f.Type, place: []int{i}})
 		}
 	}
+	for i := range out {
+		if path, ok := snap.StoredPath(out[i].path); ok {
+			out[i].path = path
+		}
+	}
 	return out
+}
+
+// deleted is the number of a file's rows that its vector deletes.
+func deleted(f *delta.Add) int64 {
+	if f.DeletionVector == nil {
+		return 0
+	}
+	return f.DeletionVector.Cardinality
 }
 
 func appendLeaves(out []leaf, l leaf) []leaf {
@@ -182,8 +195,8 @@ func (c *checker) stats(f *delta.Add, v int64, s *sums) {
 		if !ok {
 			return
 		}
-	case *st.NumRecords != s.rows:
-		c.find(StatsRows, v, f.Path, "it says %d, the file has %d", *st.NumRecords, s.rows)
+	case *st.NumRecords != s.rows+deleted(f):
+		c.find(StatsRows, v, f.Path, "it says %d, the file has %d", *st.NumRecords, s.rows+deleted(f))
 	}
 	loose := st.TightBounds != nil && !*st.TightBounds
 	counts, ok := delta.ParseStats(without(f.Stats, "numRecords")) // so that no count is too large to be believed

@@ -155,7 +155,7 @@ func (p *Diff) between(ctx context.Context, a, b Side) (bag, error) {
 func (p *Diff) only(a, b Side) []*delta.Add {
 	has := func(s *delta.Snapshot, f *delta.Add) bool {
 		other, live := s.Live(f.Key)
-		return live && other.DeletionVector == f.DeletionVector
+		return live && vectorID(other.DeletionVector) == vectorID(f.DeletionVector)
 	}
 	var out []*delta.Add
 	for f := range a.Snapshot.Files() {

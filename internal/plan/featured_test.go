@@ -413,6 +413,16 @@ func (f *featured) replace(p *plan.Replace) (bool, *plan.Replace) {
 	return landed, p
 }
 
+// update plans and commits, and closes the planner.
+func (f *featured) update(p *plan.Update) (bool, *plan.Update) {
+	p.Env = f.env
+	proposal, err := p.Plan(f.t.Context(), f.snap)
+	require.NoError(f.t, err)
+	landed := f.land(proposal)
+	require.NoError(f.t, p.Close())
+	return landed, p
+}
+
 func where(t tester, text string, args ...any) expr.Expr {
 	e, err := expr.Parse(text, args...)
 	require.NoError(t, err)

@@ -13,10 +13,12 @@ import (
 	"github.com/idemtable/idem/internal/rows"
 )
 
-// guard demands that a condition is TRUE for every row. A nil guard demands nothing. It reads on
-// after the first offender, so that the error can say how many there are.
+// guard demands that a condition is TRUE for every row, and notes the partitions of the rows. A nil
+// guard demands nothing. It reads on after the first offender, so that the error can say how many
+// there are.
 type guard struct {
-	where *pred.Predicate
+	where *pred.Predicate // nil demands nothing
+	parts *tuples         // nil notes nothing
 	bad   int64
 	seen  int64
 	first string // row number and values of the first offender
@@ -27,6 +29,14 @@ func (g *guard) broken() bool { return g != nil && g.bad > 0 }
 // look counts the rows of a batch for which the condition is FALSE or NULL.
 func (g *guard) look(mem memory.Allocator, batch arrow.RecordBatch, first int64) error {
 	if g == nil {
+		return nil
+	}
+	if g.parts != nil {
+		if err := g.parts.note(batch); err != nil {
+			return err
+		}
+	}
+	if g.where == nil {
 		return nil
 	}
 	mask, err := g.where.Eval(mem, batch)

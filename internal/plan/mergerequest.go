@@ -24,6 +24,8 @@ type MergeClause struct {
 	Do      MergeAction
 	Columns []string // set from the source column of the same name; nil without Set is all
 	Set     []MergeAssignment
+
+	called string // in messages; "" is by the list that it stands in
 }
 
 // MergeAssignment gives a column, or a field of a struct, a value.
@@ -173,7 +175,10 @@ func changeRows(list []MergeClause) bool {
 func asks(list string, clauses []MergeClause) []asked {
 	out := make([]asked, len(clauses))
 	for i, c := range clauses {
-		name := fmt.Sprintf("Merge.%s[%d]", list, i)
+		name := c.called
+		if name == "" {
+			name = fmt.Sprintf("Merge.%s[%d]", list, i)
+		}
 		out[i] = asked{MergeClause: c, name: name, listed: name + ".Columns", all: c.Do == MergeSet && c.Columns == nil && len(c.Set) == 0}
 	}
 	return out

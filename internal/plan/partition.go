@@ -149,7 +149,7 @@ func groupRows(columns []arrow.Array, n int) (of, firsts []int32, err error) {
 // value, and so one partition.
 func (p *partitioner) valuesOf(columns []arrow.Array, row int) (map[string]*string, string, error) {
 	values := make(map[string]*string, len(columns))
-	var id strings.Builder
+	texts := make([]*string, len(columns))
 	for i, f := range p.fields {
 		v, err := scalar.GetScalar(columns[i], row)
 		if err != nil {
@@ -162,14 +162,22 @@ func (p *partitioner) valuesOf(columns []arrow.Array, row int) (map[string]*stri
 		if err != nil {
 			return nil, "", fmt.Errorf("partition column %q: %w", f.Name, err)
 		}
-		values[p.keys[i]] = text
-		if text == nil {
+		values[p.keys[i]], texts[i] = text, text
+	}
+	return values, tupleID(texts), nil
+}
+
+// tupleID is one text for the values of all partition columns, equal for equal values only.
+func tupleID(values []*string) string {
+	var id strings.Builder
+	for _, v := range values {
+		if v == nil {
 			id.WriteString("-;")
 			continue
 		}
-		fmt.Fprintf(&id, "%d:%s;", len(*text), *text)
+		fmt.Fprintf(&id, "%d:%s;", len(*v), *v)
 	}
-	return values, id.String(), nil
+	return id.String()
 }
 
 func positiveZero(v scalar.Scalar) scalar.Scalar {

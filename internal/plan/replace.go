@@ -22,6 +22,11 @@ type Replace struct {
 	// Where is the slice. nil is the whole table.
 	Where expr.Expr
 
+	// Dynamic makes the slice the partitions that the rows of the input are in, all of each. Rows that
+	// are none replace nothing. A table without partition columns, and a Where, wrap
+	// [delta.ErrInput].
+	Dynamic bool
+
 	// AllowEmpty lets an input without rows empty the slice.
 	AllowEmpty bool
 
@@ -39,6 +44,8 @@ type Replace struct {
 	base     *delta.Snapshot
 	in       *written // rows of the input; files is nil while they are only hashed
 	proposed bool
+
+	partitions *tuples // of the rows, if Dynamic
 
 	fresh   []*fileSlice // the files of the input, for the change data feed
 	vectors vectorCounts
@@ -129,7 +136,7 @@ func (p *Replace) begin(ctx context.Context, to evolved) error {
 	}
 	p.base = snap
 	p.Counts.Read = p.in.rows
-	if p.in.rows == 0 && !p.AllowEmpty {
+	if p.in.rows == 0 && !p.AllowEmpty && !p.Dynamic {
 		return fmt.Errorf("%w: the input has no rows, and replacing with nothing would empty the slice %s; "+
 			"set AllowEmpty if that is meant", delta.ErrInput, p.name())
 	}
@@ -140,6 +147,10 @@ func (p *Replace) intake(snap *delta.Snapshot) (*intake, *guard, error) {
 	in, err := newIntake(p.Env, snap, p.Input, p.Evolve)
 	if err != nil {
 		return nil, nil, err
+	}
+	if p.Dynamic {
+		p.partitions = newTuples(snap)
+		return in, &guard{parts: p.partitions}, p.dynamic(snap, in)
 	}
 	where, err := p.bind(snap)
 	if err != nil || where == nil {
@@ -164,6 +175,10 @@ func (p *Replace) bind(snap *delta.Snapshot) (*pred.Predicate, error) {
 }
 
 func (p *Replace) prune(ctx context.Context, snap *delta.Snapshot) (scan.Pruned, *pred.Predicate, error) {
+	if p.Dynamic {
+		files, err := p.inPartitions(snap)
+		return files, nil, err
+	}
 	where, err := p.bind(snap)
 	if err != nil {
 		return scan.Pruned{}, nil, err
@@ -311,6 +326,9 @@ func (p *Replace) reads(snap *delta.Snapshot, old *oldSlice, where *pred.Predica
 	for _, f := range old.files {
 		examined = append(examined, f.add)
 	}
+	if p.Dynamic {
+		return p.readsPartitions(snap, examined)
+	}
 	if where == nil {
 		return commit.Reads{WholeTable: true, Files: keys(examined)}
 	}
@@ -324,6 +342,8 @@ func (p *Replace) verb() string {
 	switch {
 	case p.deletes():
 		return "Delete"
+	case p.Dynamic:
+		return "ReplacePartitions"
 	case p.Where == nil:
 		return "ReplaceAll"
 	}
@@ -331,7 +351,10 @@ func (p *Replace) verb() string {
 }
 
 func (p *Replace) name() string {
-	if p.Where == nil {
+	switch {
+	case p.Dynamic:
+		return "(the partitions of the rows)"
+	case p.Where == nil:
 		return "(the whole table)"
 	}
 	return p.Where.String()

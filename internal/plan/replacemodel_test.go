@@ -46,6 +46,25 @@ func drawFeatures(t *rapid.T) features {
 	}
 }
 
+// update is what becomes of a row.
+type update struct {
+	column, value string
+	to            func(entry) entry
+}
+
+func (u update) set(t tester) []plan.MergeAssignment {
+	return []plan.MergeAssignment{{Column: u.column, Value: where(t, u.value)}}
+}
+
+func drawUpdate(t *rapid.T) update {
+	return rapid.SampledFrom([]update{
+		{"v", "'z'", func(e entry) entry { e.v = "z"; return e }},
+		{"v", "NULL", func(e entry) entry { e.v = "-"; return e }},
+		{"day", "'sun'", func(e entry) entry { e.day = "sun"; return e }},
+		{"nest.a", "7", func(e entry) entry { e.a = 7; return e }},
+	}).Draw(t, "update")
+}
+
 // TestVerbsOnEveryTable holds appends, replacements, deletes and updates against a model, on tables
 // with every combination of features: the rows, the ids of the rows that stayed, what the change data
 // feed tells, and that a second call changes nothing.
@@ -91,7 +110,11 @@ func step(r *rapid.T, f *featured, model bag, list []entry) (landed bool, again 
 	}
 	inserted := bag{}
 	var call func() bool
-	switch rapid.SampledFrom([]string{"append", "replace", "delete", "all"}).Draw(r, "verb") {
+	verbs := []string{"append", "replace", "delete", "all", "update"}
+	if f.what.partitioned {
+		verbs = append(verbs, "partitions")
+	}
+	switch rapid.SampledFrom(verbs).Draw(r, "verb") {
 	case "append":
 		inserted.add(list...)
 		f.append(list...)
@@ -123,6 +146,35 @@ func step(r *rapid.T, f *featured, model bag, list []entry) (landed bool, again 
 			return landed
 		}
 		tell("delete", model.where(func(entry) bool { return true }))
+	case "partitions":
+		inserted.add(list...)
+		days := map[string]bool{}
+		for _, e := range list {
+			days[e.day] = true
+		}
+		call = func() bool {
+			landed, _ := f.replace(&plan.Replace{Dynamic: true, Input: plan.Input{Reader: f.reader(list)}})
+			return landed
+		}
+		tell("delete", model.where(func(e entry) bool { return days[e.day] }))
+	case "update":
+		s, u := drawSlice(r), drawUpdate(r)
+		call = func() bool {
+			landed, p := f.update(&plan.Update{Where: where(f.t, s.text), Set: u.set(f.t)})
+			if landed {
+				require.Equal(r, countOf(told), 2*p.Counts.Updated)
+			}
+			return landed
+		}
+		for e, n := range model.where(s.in) {
+			if to := u.to(e); to != e {
+				told["update_preimage "+e.String()] += n
+				told["update_postimage "+to.String()] += n
+				e = to
+			}
+			model[e] += n
+		}
+		return call(), call, told
 	case "delete":
 		s := drawSlice(r)
 		call = func() bool {
@@ -155,7 +207,8 @@ func stable(r *rapid.T, before, after map[int64]entry, told map[string]int) {
 	fresh := map[string]int{}
 	for id, e := range after {
 		if was, ok := before[id]; ok {
-			require.Equal(r, was, e, "a row keeps its id")
+			moved := told["update_preimage "+was.String()] > 0 && told["update_postimage "+e.String()] > 0
+			require.True(r, was == e || moved, "the row with the id %d was %s and is %s", id, was, e)
 		} else {
 			fresh["insert "+e.String()]++
 		}
