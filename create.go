@@ -2,6 +2,7 @@ package idem
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -11,6 +12,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/idemtable/idem/delta"
+	"github.com/idemtable/idem/delta/expr"
 	"github.com/idemtable/idem/delta/store"
 	"github.com/idemtable/idem/internal/commit"
 	"github.com/idemtable/idem/internal/plan"
@@ -26,15 +28,25 @@ type Definition struct {
 	// float64, decimals to 38 digits, utf8, binary, boolean, date, timestamps (with a zone:
 	// timestamp, an instant; without: timestamp_ntz), struct, list, map. Delta has no unsigned
 	// integers, float16, time or duration. Nullability is kept. Names must differ by more than case
-	// and hold none of space , ; { } ( ) = tab and newline.
+	// and hold none of space , ; { } ( ) = tab and newline, unless the table has column mapping.
 	Schema *arrow.Schema
+
+	// Columns says more of columns than their types do, by name; a field of a struct is
+	// "address.city".
+	Columns map[string]Column
 
 	// PartitionBy are partition columns, in order: not all columns, and no floats or nested ones.
 	// In a partition column '' becomes NULL, and binary values must be UTF-8.
 	PartitionBy []string
 
+	// ClusterBy are the columns, or fields of structs ("address.city"), by whose values compaction
+	// brings rows together. Not beside PartitionBy.
+	ClusterBy []string
+
 	// Properties are the table's properties, e.g. "delta.appendOnly": "true". Names under "delta."
-	// that Delta does not have are refused.
+	// that Delta does not have are refused. What they need is added: "delta.columnMapping.mode":
+	// "name" gives the columns ids and physical names, "delta.enableRowTracking": "true" the table
+	// its features. "delta.feature.NAME": "supported" adds a table feature by name.
 	Properties map[string]string
 
 	// Constraints are CHECK constraints by name: SQL conditions that every row must satisfy (NULL
@@ -46,10 +58,49 @@ type Definition struct {
 	Description string
 }
 
+// Column is what a table says of a column beside its type and whether it may be NULL. A column has one
+// of Default, Generated and Identity at most, and a field of a struct none.
+type Column struct {
+	_ struct{}
+
+	// Comment is for people.
+	Comment string
+
+	// Type is the SQL type of strings with a length, "varchar(10)", "char(2)", "array<varchar(5)>": rows
+	// with longer texts are refused. "" is no such type.
+	Type string
+
+	// Default is the SQL expression of the value in rows that lack the column; a NULL in rows that have
+	// it stays. It names no column. current_timestamp() and current_date() are those of the call.
+	Default string
+
+	// Generated is the SQL expression, of columns that rows bring, that the column is computed by in
+	// rows that lack it. In rows that have it no other value is taken.
+	Generated string
+
+	// Identity has the table number its rows in the column, an int64.
+	Identity *Identity
+}
+
+// Identity says how rows are numbered. A number is given once, to whichever writer commits it first;
+// between numbers there may be gaps.
+type Identity struct {
+	_ struct{}
+
+	// Start is the first number.
+	Start int64
+
+	// Step is what each number is ahead of the one before, perhaps below 0. 0 means 1.
+	Step int64
+
+	// AllowExplicit takes rows that bring numbers of their own, which the table does not check.
+	AllowExplicit bool
+}
+
 // Create makes a table at a URL, or opens the one that is there if it has the same definition: then
-// the result is Unchanged. Another definition (columns, partitioning, the properties given, a name
-// given) is [ErrConflict] that names the difference. Of
-// several creators at once one makes version 0, and all get the table.
+// the result is Unchanged. Another definition (columns and how they get their values, partitioning,
+// the properties given, clustering, comments and a name if given) is [ErrConflict] that names the
+// difference. Of several creators at once one makes version 0, and all get the table.
 func Create(ctx context.Context, url string, d Definition, o Options) (*Table, *Result, error) {
 	s, err := store.OpenURL(url)
 	if err != nil {
@@ -65,7 +116,7 @@ func CreateStore(ctx context.Context, s store.Store, d Definition, o Options) (*
 	if err != nil {
 		return nil, nil, wrap(opCreate, s.URL(), -1, 0, err)
 	}
-	want, err := d.metadata()
+	want, err := d.definition(&t.env)
 	if err != nil {
 		return nil, nil, t.fail(opCreate, err)
 	}
@@ -83,9 +134,8 @@ func CreateStore(ctx context.Context, s store.Store, d Definition, o Options) (*
 	if err := store.Probe(ctx, s, t.opts.newUUID()); err != nil {
 		return nil, nil, t.fail(opCreate, err)
 	}
-	want.meta.ID = t.opts.newUUID()
-	created := t.opts.Clock.Now().UnixMilli()
-	want.meta.CreatedTime = &created
+	want.newID = t.opts.newUUID
+	want.created = t.opts.Clock.Now().UnixMilli()
 	res, err := t.write(ctx, &call{op: opCreate, planner: want, report: func(*Result) {}})
 	if err != nil {
 		return nil, nil, err
@@ -95,14 +145,15 @@ func CreateStore(ctx context.Context, s store.Store, d Definition, o Options) (*
 
 // definition is what a table shall be, as the log says it.
 type definition struct {
-	meta   *delta.Metadata
-	schema *delta.Struct
+	spec  delta.CreateSpec
+	would *delta.Snapshot // version 0, but for its ids
+
+	newID   func() string
+	created int64 // milliseconds
 }
 
-// constraintProperty is the prefix under which CHECK constraints stand in the table's properties.
-const constraintProperty = "delta.constraints."
-
-func (d Definition) metadata() (*definition, error) {
+// definition checks what was given, before anything is looked at.
+func (d Definition) definition(env *plan.Env) (*definition, error) {
 	if d.Schema == nil {
 		return nil, fmt.Errorf("%w: Definition.Schema is nil", ErrInput)
 	}
@@ -110,55 +161,76 @@ func (d Definition) metadata() (*definition, error) {
 	if err != nil {
 		return nil, err
 	}
-	partition := make([]string, len(d.PartitionBy))
-	for i, name := range d.PartitionBy {
-		c := schema.Index(name)
-		if c < 0 {
+	w := &definition{spec: delta.CreateSpec{
+		Schema: schema, PartitionBy: d.PartitionBy, Properties: d.Properties, Constraints: d.Constraints, Name: d.Name, Description: d.Description,
+	}}
+	for _, name := range d.PartitionBy {
+		if schema.Index(name) < 0 {
 			return nil, fmt.Errorf("%w: Definition.PartitionBy names %q, which the schema lacks", ErrInput, name)
 		}
-		partition[i] = schema.Fields[c].Name
 	}
-	if err := delta.ValidateNew(schema, partition); err != nil {
+	for _, name := range d.ClusterBy {
+		w.spec.ClusterBy = append(w.spec.ClusterBy, pathOf(schema, name))
+	}
+	if w.spec.Rules, err = d.rules(schema); err != nil {
 		return nil, err
 	}
-	if err := delta.RefuseUnknownProperties(d.Properties); err != nil {
+	if w.would, err = w.trial(); err != nil {
 		return nil, err
 	}
-	conf := maps.Clone(d.Properties)
-	if conf == nil {
-		conf = map[string]string{}
-	}
-	for name, text := range d.Constraints {
-		key := constraintProperty + strings.ToLower(name)
-		if _, twice := conf[key]; twice || name == "" {
-			return nil, fmt.Errorf("%w: Definition.Constraints: the name %q is empty, or given twice but for case", ErrInput, name)
-		}
-		conf[key] = text
-	}
-	m := &delta.Metadata{
-		Name: d.Name, Description: d.Description, Provider: "parquet", FormatOptions: map[string]string{},
-		SchemaString: schema.JSON(), PartitionColumns: partition, Configuration: conf,
-	}
-	p := delta.ProtocolFor(m, schema)
-	if err := delta.GateWrite(&p, m, schema); err != nil {
-		return nil, err
-	}
-	return &definition{meta: m, schema: schema}, checkConstraints(&p, m)
+	return w, canKeep(env, w.would)
 }
 
-// checkConstraints makes sure that every constraint can be evaluated before it is in the log.
-func checkConstraints(p *delta.Protocol, m *delta.Metadata) error {
-	r := delta.NewReplay("")
-	if err := r.Commit(0, []delta.Action{{Protocol: p}, {Metadata: m}}); err != nil {
-		return err
+// pathOf is a column by its name, or else a field of a struct by the names on the way to it.
+func pathOf(s *delta.Struct, name string) []string {
+	if s.Index(name) >= 0 {
+		return []string{name}
 	}
-	snap, err := r.Snapshot(0)
+	return expr.Col(name).Path
+}
+
+// rules gives what is said of columns.
+func (d Definition) rules(schema *delta.Struct) ([]delta.ColumnRule, error) {
+	var out []delta.ColumnRule
+	for _, name := range slices.Sorted(maps.Keys(d.Columns)) {
+		c := d.Columns[name]
+		r := delta.ColumnRule{Path: pathOf(schema, name), Comment: c.Comment, Declared: c.Type, Default: c.Default, Generated: c.Generated}
+		if id := c.Identity; id != nil {
+			r.Identity = &delta.Identity{Start: id.Start, Step: id.Step, AllowExplicit: id.AllowExplicit}
+			if id.Step == 0 {
+				r.Identity.Step = 1
+			}
+			if slices.ContainsFunc(d.PartitionBy, func(p string) bool { return strings.EqualFold(p, name) }) {
+				return nil, fmt.Errorf("%w: Definition.Columns: %q numbers rows, so it cannot partition them", ErrInput, name)
+			}
+		}
+		out = append(out, r)
+	}
+	return out, nil
+}
+
+// trial is version 0 with ids that stand for those that it would get.
+func (d *definition) trial() (*delta.Snapshot, error) {
+	n := 0
+	e, err := d.spec.Build(delta.Fresh{ID: func() string { n++; return fmt.Sprintf("00000000-0000-4000-8000-%012d", n) }})
 	if err != nil {
-		return err
+		return nil, err
 	}
-	_, err = plan.NewValidator(snap)
+	r := delta.NewReplay("")
+	if err := r.Commit(0, e.Actions()); err != nil {
+		return nil, err
+	}
+	return r.Snapshot(0)
+}
+
+// canKeep makes sure that every rule can be kept before it is in the log.
+func canKeep(env *plan.Env, snap *delta.Snapshot) error {
+	err := plan.CheckRules(env, snap)
 	if u := (*plan.UncheckedError)(nil); errors.As(err, &u) {
 		return fmt.Errorf("%w: Definition.Constraints: %v", ErrInput, u)
+	}
+	if u := (*plan.UncomputedError)(nil); errors.As(err, &u) {
+		return fmt.Errorf("%w: Definition.Columns: %v", ErrInput, u)
 	}
 	return err
 }
@@ -168,49 +240,176 @@ func (d *definition) Plan(_ context.Context, snap *delta.Snapshot) (*plan.Propos
 	if snap != nil {
 		return nil, d.matches(snap)
 	}
-	p := delta.ProtocolFor(d.meta, d.schema)
-	return &plan.Proposal{
-		Operation:  "CREATE TABLE",
-		Parameters: map[string]any{"isManaged": "false", "partitionBy": plan.NamesParameter(d.meta.PartitionColumns), "properties": plan.PropertiesParameter(d.meta.Configuration)},
-		Actions:    []delta.Action{{Protocol: &p}, {Metadata: d.meta}},
-	}, nil
+	e, err := d.spec.Build(delta.Fresh{ID: d.newID, Timestamp: d.created})
+	if err != nil {
+		return nil, err
+	}
+	e.Metadata.CreatedTime = &d.created
+	parameters := map[string]any{
+		"isManaged": "false", "partitionBy": plan.NamesParameter(e.Metadata.PartitionColumns), "properties": plan.PropertiesParameter(e.Metadata.Configuration),
+	}
+	if len(d.spec.ClusterBy) > 0 {
+		var names []string
+		for _, path := range d.spec.ClusterBy {
+			names = append(names, expr.Field(path...).String())
+		}
+		parameters["clusterBy"] = plan.NamesParameter(names)
+	}
+	return &plan.Proposal{Operation: "CREATE TABLE", Parameters: parameters, Actions: e.Actions()}, nil
+}
+
+// difference names what a table has in another way.
+type difference struct {
+	what       string
+	have, want any
 }
 
 // matches says how a table differs from the definition.
 func (d *definition) matches(snap *delta.Snapshot) error {
-	is := snap.Metadata()
-	differ := func(what string, want, have any) error {
-		return fmt.Errorf("%w: there is a table at version %d with another definition: %s is %v and not %v; open it with Open, or choose another place", ErrConflict, snap.Version(), what, have, want)
-	}
-	have := snap.Schema()
-	for _, f := range d.schema.Fields {
-		i := have.Index(f.Name)
-		if i < 0 {
-			return differ("column "+f.Name, f.Type, "absent")
+	for _, differs := range []func(*delta.Snapshot) *difference{d.otherColumns, d.otherLayout, d.otherProperties} {
+		if x := differs(snap); x != nil {
+			return fmt.Errorf("%w: there is a table at version %d with another definition: %s is %v and not %v; open it with Open, or choose another place",
+				ErrConflict, snap.Version(), x.what, x.have, x.want)
 		}
-		g := have.Fields[i]
-		if g.Type.String() != f.Type.String() || g.Nullable != f.Nullable {
-			return differ("column "+f.Name, describeField(f), describeField(g))
-		}
-	}
-	if len(have.Fields) != len(d.schema.Fields) {
-		return differ("the number of columns", len(d.schema.Fields), len(have.Fields))
-	}
-	if !slices.Equal(snap.PartitionColumns(), d.meta.PartitionColumns) {
-		return differ("partitioning", d.meta.PartitionColumns, snap.PartitionColumns())
-	}
-	for _, k := range slices.Sorted(maps.Keys(d.meta.Configuration)) {
-		if v, ok := is.Configuration[k]; !ok {
-			return differ("property "+k, d.meta.Configuration[k], "not set")
-		} else if v != d.meta.Configuration[k] {
-			return differ("property "+k, d.meta.Configuration[k], v)
-		}
-	}
-	if d.meta.Name != "" && d.meta.Name != is.Name {
-		return differ("the name", d.meta.Name, is.Name)
 	}
 	return nil
 }
+
+func (d *definition) otherColumns(snap *delta.Snapshot) *difference {
+	want, have := d.would.Schema(), snap.Schema()
+	for _, f := range want.Fields {
+		i := have.Index(f.Name)
+		if i < 0 {
+			return &difference{"column " + f.Name, "absent", f.Type}
+		}
+		g := have.Fields[i]
+		if g.Type.String() != f.Type.String() || g.Nullable != f.Nullable {
+			return &difference{"column " + f.Name, describeField(g), describeField(f)}
+		}
+		if x := otherRules(f, g, f.Name); x != nil {
+			return x
+		}
+	}
+	if len(have.Fields) != len(want.Fields) {
+		return &difference{"the number of columns", len(have.Fields), len(want.Fields)}
+	}
+	return nil
+}
+
+// ruled are the metadata of fields that say how they get their values; the last number that was given
+// is not a matter of definition.
+var ruled = []string{delta.GenerationKey, delta.DefaultKey, delta.CharTypeKey, delta.IdentityStartKey, delta.IdentityStepKey, delta.IdentityExplicitKey}
+
+// otherRules compares what fields say beside their types. A comment counts if the definition has one.
+func otherRules(want, have delta.Field, path string) *difference {
+	keys := ruled
+	if _, ok := want.Metadata[delta.CommentKey]; ok {
+		keys = append(slices.Clone(keys), delta.CommentKey)
+	}
+	for _, key := range keys {
+		w, h := plainJSON(want.Metadata[key]), plainJSON(have.Metadata[key])
+		if w != h {
+			return &difference{fmt.Sprintf("%s of column %s", key, path), h, w}
+		}
+	}
+	w, ok := want.Type.(*delta.Struct)
+	h, is := have.Type.(*delta.Struct)
+	if !ok || !is {
+		return nil
+	}
+	for i := range min(len(w.Fields), len(h.Fields)) { // the types are equal
+		if x := otherRules(w.Fields[i], h.Fields[i], path+"."+w.Fields[i].Name); x != nil {
+			return x
+		}
+	}
+	return nil
+}
+
+// plainJSON is a value as it is compared and shown.
+func plainJSON(raw json.RawMessage) string {
+	var v any
+	switch {
+	case raw == nil:
+		return "not set"
+	case json.Unmarshal(raw, &v) != nil:
+		return string(raw)
+	}
+	if text, ok := v.(string); ok {
+		return fmt.Sprintf("%q", text)
+	}
+	return strings.TrimSpace(string(raw))
+}
+
+func (d *definition) otherLayout(snap *delta.Snapshot) *difference {
+	if want := d.would.PartitionColumns(); !slices.Equal(snap.PartitionColumns(), want) {
+		return &difference{"partitioning", snap.PartitionColumns(), want}
+	}
+	var want, have []string
+	for _, path := range d.spec.ClusterBy {
+		want = append(want, expr.Field(stored(snap, path)...).String())
+	}
+	for _, path := range snap.Clustering() {
+		have = append(have, expr.Field(path...).String())
+	}
+	if !slices.Equal(want, have) {
+		return &difference{"clustering", have, want}
+	}
+	return nil
+}
+
+// stored is a path in the names that a table's files have.
+func stored(snap *delta.Snapshot, path []string) []string {
+	var out []string
+	var t delta.Type = snap.Schema()
+	for _, name := range path {
+		s, ok := t.(*delta.Struct)
+		if !ok {
+			return path
+		}
+		i := s.Index(name)
+		if i < 0 {
+			return path
+		}
+		if snap.Mapping() == delta.MappingNone {
+			out = append(out, s.Fields[i].Name)
+		} else {
+			out = append(out, s.Fields[i].PhysicalName())
+		}
+		t = s.Fields[i].Type
+	}
+	return out
+}
+
+// otherProperties compares the properties that were given, and those that constraints stand in.
+func (d *definition) otherProperties(snap *delta.Snapshot) *difference {
+	have, want := snap.Metadata().Configuration, d.would.Metadata().Configuration
+	for _, k := range slices.Sorted(maps.Keys(want)) {
+		_, given := d.spec.Properties[k]
+		if !given && !strings.HasPrefix(k, constraintProperty) {
+			continue // it follows from others
+		}
+		if v, ok := have[k]; !ok {
+			return &difference{"property " + k, "not set", want[k]}
+		} else if v != want[k] {
+			return &difference{"property " + k, v, want[k]}
+		}
+	}
+	for _, k := range slices.Sorted(maps.Keys(d.spec.Properties)) {
+		if feature, ok := strings.CutPrefix(k, featureProperty); ok && !snap.Protocol().Supports(feature) {
+			return &difference{"the feature " + feature, "not supported", "supported"}
+		}
+	}
+	if name := snap.Metadata().Name; d.spec.Name != "" && d.spec.Name != name {
+		return &difference{"the name", name, d.spec.Name}
+	}
+	return nil
+}
+
+// Prefixes of properties: those of CHECK constraints, and those that ask for a table feature.
+const (
+	constraintProperty = "delta.constraints."
+	featureProperty    = "delta.feature."
+)
 
 func describeField(f delta.Field) string {
 	if f.Nullable {

@@ -54,7 +54,11 @@ func (c CreateSpec) Build(fresh Fresh) (*Edit, error) {
 			return nil, err
 		}
 	}
-	return d.changes()
+	e, err := d.changes()
+	if err == nil && e.Protocol == nil { // the lowest one, which an empty table has
+		e.Protocol = &d.protocol
+	}
+	return e, err
 }
 
 // emptySnapshot is what is there before version 0.

@@ -74,6 +74,40 @@ func conformer(rows *arrow.Schema, snap *delta.Snapshot, evolves bool) (*Conform
 	return NewConformer(rows, snap.ArrowSchema(), ConformOptions{Evolve: evolves, Makes: makes})
 }
 
+// CheckRules makes sure that idem can keep what a new definition asks of those who write: conditions of
+// rows, and expressions of columns, whose types are to be those of the columns, as Spark demands. An
+// expression that idem cannot evaluate is an [*UncheckedError] or an [*UncomputedError]. Both wrap
+// [delta.ErrUnsupported].
+func CheckRules(env *Env, snap *delta.Snapshot) error {
+	if _, err := NewValidator(snap); err != nil {
+		return err
+	}
+	if _, err := newFiller(env, snap, nil); err != nil {
+		return err
+	}
+	for c, f := range snap.ArrowSchema().Fields() {
+		text, ok, err := snap.Generation(c)
+		if err != nil {
+			return err
+		}
+		if !ok {
+			continue
+		}
+		tree, err := expr.Parse(text)
+		if err != nil {
+			return err
+		}
+		v, err := pred.BindValue(tree, snap.ArrowSchema())
+		if err == nil && !arrow.TypeEqual(v.Type(), f.Type) {
+			err = fmt.Errorf("it is %s and the column %s: CAST it", expr.TypeName(v.Type()), expr.TypeName(f.Type))
+		}
+		if err != nil {
+			return uncomputed("generation expression", f.Name, text, err, "state it in another way")
+		}
+	}
+	return nil
+}
+
 // filling computes a column that the rows lack.
 type filling struct {
 	column int
