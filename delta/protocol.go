@@ -31,7 +31,10 @@ func GateRead(p *Protocol, m *Metadata, s *Struct) error {
 	if err := checkMapping(p, m, s); err != nil {
 		return err
 	}
-	if c := columnOfType(s, Variant); c != "" && !findFeature("variantType").read {
+	if err := checkTypeChanges(p, s); err != nil {
+		return err
+	}
+	if c := columnOfType(s, Variant); c != "" && !supportsAny(p, "variantType") {
 		return fmt.Errorf("%w: reading needs the table feature variantType: the column %s is a variant", ErrUnsupported, c)
 	}
 	return nil
@@ -153,8 +156,8 @@ func GateWrite(p *Protocol, m *Metadata, s *Struct) error {
 	if err := lacking("writing", missing); err != nil {
 		return err
 	}
-	if c := columnOfType(s, Void); c != "" {
-		return fmt.Errorf("%w: the column %s is void; idem reads it as NULL but does not write such a table", ErrUnsupported, c)
+	if err := checkVoid(m, s); err != nil {
+		return err
 	}
 	for _, of := range []struct {
 		t       Primitive
@@ -167,14 +170,15 @@ func GateWrite(p *Protocol, m *Metadata, s *Struct) error {
 	return ValidateProperties(m)
 }
 
-// writerNames are the features that a writer of the protocol must honour.
+// writerNames are the features that a writer of the protocol must honour. Versions stand for a feature
+// that readers must know only if both say so.
 func writerNames(p *Protocol) []string {
 	if p.MinWriterVersion >= listWriter {
 		return p.WriterFeatures
 	}
 	var names []string
 	for _, f := range features {
-		if f.legacyWriter > 0 && f.legacyWriter <= p.MinWriterVersion {
+		if f.legacyWriter > 0 && f.legacyWriter <= p.MinWriterVersion && f.legacyReader <= p.MinReaderVersion {
 			names = append(names, f.name)
 		}
 	}

@@ -39,3 +39,38 @@ func TestWidens(t *testing.T) {
 		}
 	}
 }
+
+// TestTypeChangesGate: a recorded change after which older files could not be read stops the reader, if the feature is on.
+func TestTypeChangesGate(t *testing.T) {
+	schema := func(changes string) string {
+		return `{"type":"struct","fields":[{"name":"s","nullable":true,"metadata":{},"type":{"type":"struct","fields":[
+			{"name":"a","type":"long","nullable":true,"metadata":{"delta.typeChanges":` + changes + `}}]}}]}`
+	}
+	tests := []struct {
+		why, changes string
+		err          error
+	}{
+		{"a widening", `[{"fromType":"short","toType":"integer"},{"fromType":"integer","toType":"long"}]`, nil},
+		{"below an array, with the version of older tables", `[{"fromType":"decimal(10, 2)","toType":"decimal(12,4)","fieldPath":"element.key","tableVersion":3}]`, nil},
+		{"digits as before the protocol settled on ten", `[{"fromType":"byte","toType":"decimal(4,1)"}]`, nil},
+		{"from void", `[{"fromType":"void","toType":"string"}]`, nil},
+		{"of a collation", `[{"fromType":"string","toType":"string"}]`, nil},
+		{"a narrowing", `[{"fromType":"long","toType":"integer"}]`, delta.ErrUnsupported},
+		{"with loss", `[{"fromType":"byte","toType":"decimal(3,1)"}]`, delta.ErrUnsupported},
+		{"a type of the future", `[{"fromType":"long","toType":"huge"}]`, delta.ErrUnsupported},
+		{"no list", `{"fromType":"short"}`, delta.ErrCorrupt},
+		{"half a change", `[{"fromType":"short"}]`, delta.ErrCorrupt},
+	}
+	for _, tt := range tests {
+		t.Run(tt.why, func(t *testing.T) {
+			m := &delta.Metadata{ID: "1", Provider: "parquet", SchemaString: schema(tt.changes)}
+			s, err := delta.ParseSchema(m.SchemaString)
+			require.NoError(t, err)
+			for _, feature := range []string{"typeWidening", "typeWidening-preview"} {
+				p := &delta.Protocol{MinReaderVersion: 3, MinWriterVersion: 7, ReaderFeatures: []string{feature}, WriterFeatures: []string{feature}}
+				require.ErrorIs(t, delta.GateRead(p, m, s), tt.err)
+			}
+			require.NoError(t, delta.GateRead(&delta.Protocol{MinReaderVersion: 1, MinWriterVersion: 2}, m, s), "inert without the feature")
+		})
+	}
+}

@@ -218,13 +218,25 @@ func convertStrings(a *assembler, l *leafReader, n int, valid []byte) ([]*memory
 	return []*memory.Buffer{obuf, dbuf}, nil
 }
 
+// integerDigits is how many decimal digits the integers of a column can have.
+func (n *node) integerDigits() int32 {
+	switch {
+	case n.phys == parquet.Types.Int64:
+		return 19
+	case n.bits == 8:
+		return 3
+	case n.bits == 16:
+		return 5
+	}
+	return 10
+}
+
 // decimalConverter reads decimals of any precision and physical type, and integers as a type that holds all of them:
 // without an annotation, those of a narrower type may be unscaled decimals.
 func decimalConverter(n *node, t *arrow.Decimal128Type) leafFunc {
 	fit := decimalFit{want: t, shift: int(t.Scale) - n.scale}
-	whole := t.Precision - t.Scale
 	switch {
-	case n.note == plainType && (n.phys == parquet.Types.Int32 && whole >= 10 || n.phys == parquet.Types.Int64 && whole >= 20):
+	case n.note == plainType && n.physical(parquet.Types.Int32, parquet.Types.Int64) && t.Precision-t.Scale >= n.integerDigits():
 		fit.shift = int(t.Scale)
 	case n.note != decimalType || n.scale < 0 || n.scale > 38:
 		return nil

@@ -304,7 +304,9 @@ func throughFile(t *rapid.T, mem memory.Allocator, place string, arr arrow.Array
 // TestShreddedScalars has every type into which the format lets scalars be shredded.
 func TestShreddedScalars(t *testing.T) {
 	i32, i64, flba, bin := parquet.Types.Int32, parquet.Types.Int64, parquet.Types.FixedLenByteArray, parquet.Types.ByteArray
-	stamp := func(utc bool, unit schema.TimeUnitType) schema.LogicalType { return schema.NewTimestampLogicalType(utc, unit) }
+	stamp := func(utc bool, unit schema.TimeUnitType) schema.LogicalType {
+		return schema.NewTimestampLogicalType(utc, unit)
+	}
 	for _, tt := range []struct {
 		logical schema.LogicalType
 		phys    parquet.Type
