@@ -107,6 +107,31 @@ func TestEvolvedKeepsWhatColumnsSay(t *testing.T) {
 		`{"name":"new","type":"long","nullable":true,"metadata":{}}]},"nullable":false,"metadata":{}}]}`, evolved.Metadata().SchemaString)
 }
 
+// Under column mapping a new column gets an id above all that there were, and a physical name that is
+// the same whenever it is worked out again for the same definition: files may have been written for it.
+func TestEvolvedUnderColumnMapping(t *testing.T) {
+	delta.WriteEverything(t)
+	g := mappedTable()
+	g.columns += "," + col("g", "integer", mappedAs(8, "p8", `"delta.generationExpression":"a"`))
+	rows := arrowSchema(required("s", arrow.StructOf(required("new", arrow.PrimitiveTypes.Int64))), required("a b", arrow.ListOf(arrow.StructOf(required("i", arrow.PrimitiveTypes.Int32)))))
+	evolved, added, err := g.snapshot(t).Evolved(rows)
+	require.NoError(t, err)
+	require.Equal(t, []string{"s.new", "a b"}, added)
+	require.Equal(t, "12", evolved.Metadata().Configuration["delta.columnMapping.maxColumnId"])
+	require.Regexp(t, `^\{a#1=p1:integer s#2=p2:\{x#3=p3:integer y#4=p4:string new#10=col-[0-9a-f-]{36}:long\} l#5=p5:.* g#8=p8:integer a b#11=col-[0-9a-f-]{36}:\[\{i#12=col-[0-9a-f-]{36}:integer\}\]\}$`, shape(evolved.Schema()))
+	require.Equal(t, `"a"`, string(evolved.Schema().Fields[4].Metadata["delta.generationExpression"]))
+	require.Equal(t, delta.MappingName, evolved.Mapping())
+	again, _, err := g.snapshot(t).Evolved(rows)
+	require.NoError(t, err)
+	require.Equal(t, evolved.Metadata().SchemaString, again.Metadata().SchemaString)
+
+	g.conf = map[string]string{"delta.columnMapping.mode": "name", "delta.columnMapping.maxColumnId": "20"}
+	later, _, err := g.snapshot(t).Evolved(rows)
+	require.NoError(t, err)
+	i := later.Schema().Index("a b")
+	require.NotEqual(t, evolved.Schema().Fields[i].PhysicalName(), later.Schema().Fields[i].PhysicalName(), "another id, another name")
+}
+
 func TestEvolvedRefuses(t *testing.T) {
 	i64, str := arrow.PrimitiveTypes.Int64, arrow.BinaryTypes.String
 	wide := make([]arrow.Field, 10_000)

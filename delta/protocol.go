@@ -46,8 +46,8 @@ func gateReader(p *Protocol, m *Metadata, s *Struct) error {
 		return fmt.Errorf("%w: protocol versions (%d,%d); they begin at 1", ErrCorrupt, p.MinReaderVersion, p.MinWriterVersion)
 	}
 	if name := catalogFeature(p); name != "" {
-		return fmt.Errorf("%w: a catalog owns this table (feature %s): its commits are known to the catalog only. Use a client of that catalog",
-			ErrUnsupported, name)
+		return fmt.Errorf("%w: a catalog owns this table (feature %s%s): its commits are known to the catalog only. Use a client of that catalog",
+			ErrUnsupported, name, catalogOf(m))
 	}
 	if p.MinReaderVersion > listReader {
 		return fmt.Errorf("%w: the table needs reader version %d; idem reads up to %d", ErrUnsupported, p.MinReaderVersion, listReader)
@@ -94,6 +94,19 @@ func catalogFeature(p *Protocol) string {
 		if i := slices.IndexFunc(list, ownedByCatalog); i >= 0 {
 			return list[i]
 		}
+	}
+	return ""
+}
+
+// catalogOf says which catalog owns a table, as far as its properties tell: "" or text with a comma.
+func catalogOf(m *Metadata) string {
+	for _, key := range []string{"io.unitycatalog.tableId", "ucTableId"} {
+		if id := m.Configuration[key]; id != "" {
+			return fmt.Sprintf(", in Unity Catalog the table %.80q", id)
+		}
+	}
+	if name := m.Configuration["delta.coordinatedCommits.commitCoordinator-preview"]; name != "" {
+		return fmt.Sprintf(", commit coordinator %.80q", name)
 	}
 	return ""
 }

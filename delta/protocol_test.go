@@ -123,6 +123,8 @@ func TestGates(t *testing.T) {
 		{why: "void reads as NULL", protocol: versions(1, 2), typ: `"void"`, write: unsupported, says: "void"},
 
 		{why: "a catalog's table", protocol: both([]string{"catalogManaged"}, "inCommitTimestamp"), read: unsupported, write: unsupported, says: "a catalog owns this table"},
+		{why: "a catalog's table, and whose", protocol: both([]string{"catalogManaged"}, "inCommitTimestamp"), properties: props{"io.unitycatalog.tableId": "t-1"},
+			read: unsupported, write: unsupported, says: `in Unity Catalog the table "t-1"`},
 		{why: "under its old name", protocol: both([]string{"catalogOwned-preview"}), read: unsupported, write: unsupported, says: "a catalog owns this table"},
 
 		{why: "mapping by version", protocol: versions(2, 5), field: mapped, properties: props{"delta.columnMapping.mode": "NAME"}, write: unsupported, says: "columnMapping"},
@@ -144,6 +146,7 @@ func TestGates(t *testing.T) {
 		{why: "identity", protocol: versions(1, 6), field: `{"delta.identity.start":1}`, write: unsupported, says: "identityColumns"},
 		{why: "identity inert", protocol: versions(1, 5), field: `{"delta.identity.start":1}`},
 		{why: "all of writer 6 unused", protocol: versions(1, 6)},
+		{why: "mapping inert at writer 6 when readers need not know it", protocol: versions(1, 6), properties: props{"delta.columnMapping.mode": "name"}},
 		{why: "a default", protocol: writerList(1, "allowColumnDefaults"), field: `{"CURRENT_DEFAULT":"1"}`, write: unsupported, says: "allowColumnDefaults"},
 		{why: "constraints, invariants and append-only are written", protocol: writerList(1, "appendOnly", "invariants", "checkConstraints"),
 			field: `{"delta.invariants":"{}"}`, properties: props{"delta.constraints.a": "c > 1", "delta.appendOnly": "true"}},

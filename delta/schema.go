@@ -207,6 +207,8 @@ func parseTypeName(name string) (Type, error) {
 		return Decimal{10, 0}, nil
 	case strings.HasPrefix(name, "decimal("):
 		return parseDecimalType(name)
+	case strings.HasPrefix(name, "geometry"), strings.HasPrefix(name, "geography"):
+		return nil, fmt.Errorf("type %.80q needs the table feature geospatial, which idem lacks: %w", name, ErrUnsupported)
 	}
 	return nil, fmt.Errorf("type %.80q is not one that idem knows: %w", name, ErrUnsupported)
 }
