@@ -11,14 +11,11 @@ import (
 )
 
 // Tags of files, as Spark names them: the size that an optimize aimed at, and the set of files (a cube)
-// whose rows one optimize ordered, with the columns and the curve.
+// whose rows one optimize ordered, with the columns.
 const (
-	tagTarget    = "OPTIMIZE_TARGET_SIZE"
-	tagCube      = "ZCUBE_ID"
-	tagCubeBy    = "ZCUBE_ZORDER_BY"
-	tagCubeCurve = "ZCUBE_ZORDER_CURVE"
-
-	hilbert = "hilbert"
+	tagTarget = "OPTIMIZE_TARGET_SIZE"
+	tagCube   = "ZCUBE_ID"
+	tagCubeBy = "ZCUBE_ZORDER_BY"
 
 	// clusterer is the clusteringProvider of files of a clustered table.
 	clusterer = "liquid"
@@ -135,7 +132,7 @@ type ordering struct {
 
 // cubeOf gives the cube of a file, "" if it is in none of this order.
 func (o *ordering) cubeOf(f *delta.Add) string {
-	if f.DeletionVector != nil || f.Tags[tagCubeBy] != o.name || f.Tags[tagCubeCurve] != hilbert {
+	if f.DeletionVector != nil || f.Tags[tagCubeBy] != o.name {
 		return ""
 	}
 	return f.Tags[tagCube]
@@ -143,7 +140,7 @@ func (o *ordering) cubeOf(f *delta.Add) string {
 
 // tags are those of the files of a new cube.
 func (o *ordering) tags(cube string) map[string]string {
-	return map[string]string{tagCube: cube, tagCubeBy: o.name, tagCubeCurve: hilbert}
+	return map[string]string{tagCube: cube, tagCubeBy: o.name}
 }
 
 // unordered gives the files of a partition that must be ordered together, nil if they are: those of no

@@ -172,8 +172,14 @@ func (p *restore) load(ctx context.Context, now *delta.Snapshot) error {
 		return nil
 	}
 	then, err := p.in.Log.LoadAt(ctx, version)
+	if err == nil && !then.HasSchema() {
+		err = fmt.Errorf("%w: version %d has no schema, which a table cannot go back to", idem.ErrCorrupt, version)
+	}
+	if err != nil {
+		return err
+	}
 	p.then = then
-	return err
+	return nil
 }
 
 // changed gives the files of b that a lacks, or has under another deletion vector.
