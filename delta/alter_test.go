@@ -193,6 +193,8 @@ func TestAddColumns(t *testing.T) {
 			field: `c __CHAR_VARCHAR_TYPE_STRING="array<char(3)>"`},
 		{why: "[PROT-9] the feature of a type is supported with it", table: plain, edit: add(delta.NewColumn{Path: []string{"c"}, Type: delta.TimestampNTZ}),
 			want: "{a:integer s:{x:integer} l:[{p:integer}] m:<string,{q:integer}> c:timestamp_ntz}"},
+		{why: "void, which no file has", table: plain, edit: add(delta.NewColumn{Path: []string{"c"}, Type: delta.Void}),
+			want: "{a:integer s:{x:integer} l:[{p:integer}] m:<string,{q:integer}> c:void}"},
 		{why: "under column mapping: ids from the highest that there ever was, depth first, and fresh physical names", table: mappedTable(),
 			edit: add(delta.NewColumn{Path: []string{"c"}, Type: schemaOf(field("i", delta.Long))}, delta.NewColumn{Path: []string{"l", "element", "n"}, Type: delta.Long}),
 			want: "{a#1=p1:integer s#2=p2:{x#3=p3:integer y#4=p4:string} l#5=p5:[{e#6=p6:integer n#10=col-id0:long}] d#7=p7:date c#11=col-id1:{i#12=col-id2:long}}"},

@@ -162,6 +162,7 @@ func (d *draft) renamed(path []string, from, to string) error {
 	if err := d.refuseUsed(path, from); err != nil {
 		return err
 	}
+	d.followStatsColumns(path, to)
 	if len(path) > 1 {
 		return nil
 	}
@@ -227,6 +228,7 @@ func (d *draft) dropped(path []string, name string) error {
 			}
 		}
 	}
+	d.followStatsColumns(path, "")
 	return validateStored(d.schema, "")
 }
 

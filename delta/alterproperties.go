@@ -12,9 +12,9 @@ import (
 // stored.
 var versionProperties = []string{"delta.minReaderVersion", "delta.minWriterVersion"}
 
-// dropsProperty are properties whose promise idem does not keep when they are true, or not empty,
+// unkeptProperties are those whose promise idem does not keep when they are true, or not empty,
 // with what it would have to do.
-var dropsProperty = map[string]string{
+var unkeptProperties = map[string]string{
 	"delta.compatibility.symlinkFormatManifest.enabled": "write a manifest beside each commit",
 	"delta.universalFormat.enabledFormats":              "write the metadata of other formats beside each commit",
 	"delta.enableMaterializePartitionColumnsFeature":    "write partition columns into data files",
@@ -81,7 +81,10 @@ func checkSettable(key, value string) error {
 	if !valid(value) {
 		return fmt.Errorf("%s cannot have the value %q: %w", key, value, ErrInput)
 	}
-	if what, promised := dropsProperty[key]; promised && value != "" && !strings.EqualFold(value, "false") {
+	if key == keyIsolation && strings.EqualFold(value, "SnapshotIsolation") {
+		return fmt.Errorf("%s is Serializable or WriteSerializable; %s is what commits have that change no data: %w", key, value, ErrInput)
+	}
+	if what, promised := unkeptProperties[key]; promised && value != "" && !strings.EqualFold(value, "false") {
 		return fmt.Errorf("%s=%s would have every writer %s, which idem does not: %w", key, value, what, ErrUnsupported)
 	}
 	return nil
@@ -129,6 +132,11 @@ func (d *draft) follow() error {
 			if err := refuseReserved(d.schema.Fields[i].Name); err != nil {
 				return err
 			}
+		}
+	}
+	if list, set := d.meta.Configuration[propStatsColumns]; set && list != d.was.Metadata().Configuration[propStatsColumns] {
+		if err := checkStatsColumns(d.schema, list); err != nil {
+			return err
 		}
 	}
 	if isTrue(&d.meta, icebergCompat[1]) && !isTrue(d.was.Metadata(), icebergCompat[1]) {
@@ -188,6 +196,13 @@ func (d *draft) nameRowIDs() error {
 		d.meta.Configuration[hidden[0]] = hidden[1] + d.fresh.ID()
 	}
 	return nil
+}
+
+// SetDescription describes the table in words; "" takes the description away.
+func (s *Snapshot) SetDescription(text string) (*Edit, error) {
+	d := s.draft(Fresh{})
+	d.meta.Description = text
+	return d.finish("describe the table")
 }
 
 // UnsetProperties takes properties away, so that their defaults hold. Those that are not set are passed

@@ -108,6 +108,19 @@ func TestSetProperties(t *testing.T) {
 		require.JSONEq(t, `{"x.element":4}`, string(x.Metadata["delta.columnMapping.nested.ids"]))
 		require.Equal(t, "4", s.Metadata().Configuration["delta.columnMapping.maxColumnId"])
 	})
+	t.Run("the list of columns for statistics goes with its columns, as in Spark", func(t *testing.T) {
+		s := edited(t, mappedTable().snapshot(t), set("delta.dataSkippingStatsColumns", "d,`s`.x, A ,l"))
+		s = edited(t, s, func(s *delta.Snapshot) (*delta.Edit, error) { return s.RenameColumn([]string{"s"}, "t`u") })
+		require.Equal(t, "d,`t``u`.x,A,l", s.Metadata().Configuration["delta.dataSkippingStatsColumns"])
+		s = edited(t, s, func(s *delta.Snapshot) (*delta.Edit, error) { return s.DropColumn([]string{"a"}) })
+		require.Equal(t, "d,`t``u`.x,l", s.Metadata().Configuration["delta.dataSkippingStatsColumns"])
+		s = edited(t, s, func(s *delta.Snapshot) (*delta.Edit, error) { return s.DropColumn([]string{"t`u"}) })
+		require.Equal(t, "d,l", s.Metadata().Configuration["delta.dataSkippingStatsColumns"])
+	})
+	t.Run("a description", func(t *testing.T) {
+		s := edited(t, plain.snapshot(t), func(s *delta.Snapshot) (*delta.Edit, error) { return s.SetDescription("x") })
+		require.Equal(t, "x", s.Metadata().Description)
+	})
 	t.Run("on and off again", func(t *testing.T) {
 		s := edited(t, plain.snapshot(t), set("delta.enableInCommitTimestamps", "true", "delta.appendOnly", "true"))
 		s = edited(t, s, unset("delta.enableInCommitTimestamps", "delta.appendOnly", "absent"))
@@ -138,6 +151,9 @@ func TestSetPropertiesRefuses(t *testing.T) {
 		{"unknown", plain, set("delta.foo", "1"), delta.ErrInput, "delta.foo"},
 		{"misspelt in case", plain, set("delta.checkpointinterval", "1"), delta.ErrInput, "spelled exactly"},
 		{"a bad value", plain, set("delta.appendOnly", "yes"), delta.ErrInput, `"yes"`},
+		{"an isolation level that is none of a table", plain, set("delta.isolationLevel", "SnapshotIsolation"), delta.ErrInput, "WriteSerializable"},
+		{"statistics of no column", plain, set("delta.dataSkippingStatsColumns", "a,zz"), delta.ErrInput, "no column zz"},
+		{"statistics of no list", plain, set("delta.dataSkippingStatsColumns", "a b"), delta.ErrInput, "dataSkippingStatsColumns"},
 		{"months", plain, set("delta.logRetentionDuration", "interval 2 months"), delta.ErrInput, "2 months"},
 		{"a constraint", plain, set("delta.constraints.x", "1=1"), delta.ErrInput, "constraint"},
 		{"a constraint, unset", plain, unset("delta.constraints.c"), delta.ErrInput, "constraint"},

@@ -248,4 +248,3 @@ func TestFeaturesComeAndGo(t *testing.T) {
 		}
 	})
 }
-

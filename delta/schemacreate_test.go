@@ -164,7 +164,9 @@ func TestEditsAndTheirOpposites(t *testing.T) {
 			if i > 0 {
 				back.After = s.Schema().Fields[i-1].Name
 			}
-			do(func(s *delta.Snapshot) (*delta.Edit, error) { return s.MoveColumn([]string{name}, delta.Place{First: i > 0}) })
+			do(func(s *delta.Snapshot) (*delta.Edit, error) {
+				return s.MoveColumn([]string{name}, delta.Place{First: i > 0})
+			})
 			do(func(s *delta.Snapshot) (*delta.Edit, error) { return s.MoveColumn([]string{name}, back) })
 		case 3:
 			do(func(s *delta.Snapshot) (*delta.Edit, error) { return s.SetComment([]string{name}, "x") })

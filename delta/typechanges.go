@@ -132,6 +132,8 @@ func (d *draft) checkWidening(f *Field, from, to Type) error {
 		return fmt.Errorf("it is %s: set delta.enableTypeWidening to true first: %w", from, ErrInput)
 	case hasKey(f, IdentityStartKey):
 		return fmt.Errorf("it is an identity column, which is a long: %w", ErrInput)
+	case hasKey(f, GenerationKey) && d.protocol.Supports(generatedFeature):
+		return fmt.Errorf("it is a generated column, and has the type of its expression: %w", ErrInput)
 	}
 	return nil
 }

@@ -18,7 +18,7 @@ func TestWidenColumn(t *testing.T) {
 	g := table{protocol: protocol, conf: widening, columns: col("a", "integer") + "," +
 		col("k", mapType("integer", "integer")) + "," + col("s", structType(col("l", arrayType(mapType("integer", "short"))))) + "," +
 		col("b", "long", `"delta.typeChanges":[{"fromType":"integer","toType":"long","tableVersion":3}]`) + "," + col("d", "date") + "," + col("v", "void") + "," +
-		col("i", "long", `"delta.identity.start":1,"delta.identity.step":1`) + "," + col("n", "decimal(10,2)"), partition: []string{"a"}}
+		col("i", "long", `"delta.identity.start":1,"delta.identity.step":1`) + "," + col("n", "decimal(10,2)") + "," + col("g", "integer", `"delta.generationExpression":"1"`), partition: []string{"a"}}
 	withoutVoid := g
 	withoutVoid.columns = col("a", "integer") + "," + col("k", mapType("integer", "integer")) + "," + col("s", structType(col("l", arrayType(mapType("integer", "short"))))) + "," +
 		col("b", "long", `"delta.typeChanges":[{"fromType":"integer","toType":"long","tableVersion":3}]`) + "," + col("d", "date") + "," + col("n", "decimal(10,2)")
@@ -79,6 +79,7 @@ func TestWidenColumn(t *testing.T) {
 		{"no path", withoutVoid, delta.Long, nil, "no column is named"},
 		{"no type", withoutVoid, nil, []string{"a"}, "no type is given"},
 		{"an identity column", g, delta.Decimal{Precision: 20}, []string{"i"}, "identity column"},
+		{"a generated column", g, delta.Long, []string{"g"}, "generated column"},
 		{"a void to nothing Delta has", g, delta.Primitive("odd"), []string{"v"}, `"odd"`},
 		{"a column that a constraint names", ruled, delta.Long, []string{"a"}, "the constraint c"},
 		{"without the property", off, delta.Long, []string{"a"}, "delta.enableTypeWidening"},
