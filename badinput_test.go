@@ -369,12 +369,12 @@ func TestDamagedLogs(t *testing.T) {
 	}
 	t.Run("a writer feature that idem lacks is read and not written", func(t *testing.T) {
 		mem := threeVersions(t)
-		replace(t, mem, 0, `"minWriterVersion":2`, `"minWriterVersion":7,"writerFeatures":["rowTracking","domainMetadata"]`)
+		replace(t, mem, 0, `"minWriterVersion":2`, `"minWriterVersion":7,"writerFeatures":["collations","domainMetadata"]`)
 		table := opened(t, mem)
 		require.Len(t, scanned(t, table), 3)
 		_, err := table.Delete(t.Context(), idem.Delete{Where: "id = 1"})
 		require.ErrorIs(t, err, idem.ErrUnsupported)
-		require.ErrorContains(t, err, "rowTracking")
+		require.ErrorContains(t, err, "collations")
 	})
 	t.Run("strangers' files in the log are ignored", func(t *testing.T) {
 		mem := threeVersions(t)

@@ -140,11 +140,11 @@ func TestAWriterFeatureAppearsFirst(t *testing.T) {
 		t.Run(v.name, func(t *testing.T) {
 			f := begun(t)
 			f.raced(func(*idem.Table) {
-				f.commit("UPGRADE", delta.Action{Protocol: &delta.Protocol{MinReaderVersion: 1, MinWriterVersion: 7, WriterFeatures: []string{"rowTracking", "domainMetadata"}}})
+				f.commit("UPGRADE", delta.Action{Protocol: &delta.Protocol{MinReaderVersion: 1, MinWriterVersion: 7, WriterFeatures: []string{"collations", "domainMetadata"}}})
 			})
 			_, err := v.run(t.Context(), f.table)
 			require.ErrorIs(t, err, idem.ErrUnsupported)
-			require.ErrorContains(t, err, "rowTracking")
+			require.ErrorContains(t, err, "collations")
 			require.EqualValues(t, 2, f.other().Version())
 		})
 	}
