@@ -46,6 +46,10 @@ type LiveOptions struct {
 	// Extra appends columns that the file has and the table has not, by the names that they have in
 	// the file: _change_type of a file of changes. One that the file lacks is NULL.
 	Extra []arrow.Field
+
+	// Only are the physical indices of the rows that are wanted; row groups without any are not
+	// read. nil means all.
+	Only *delta.Vector
 }
 
 // Live reads the live rows of a file of the snapshot: those that its deletion vector does not
@@ -63,7 +67,7 @@ func Live(ctx context.Context, t Table, f *delta.Add, columns []string, o LiveOp
 		if len(o.Extra) > 0 {
 			want = arrow.NewSchema(slices.Concat(want.Fields(), o.Extra), nil)
 		}
-		readLive(ctx, t, f, want)(yield)
+		readLive(ctx, t, f, want, o.Only)(yield)
 	}
 }
 
@@ -110,10 +114,11 @@ func names(s *arrow.Schema) []string {
 	return out
 }
 
-// readLive reads the live rows of a file in the columns of want: the table's, and those of row ids.
-func readLive(ctx context.Context, t Table, f *delta.Add, want *arrow.Schema) iter.Seq2[Piece, error] {
+// readLive reads the live rows of a file, those of only if it is not nil, in the columns of want: the
+// table's, and those of row ids.
+func readLive(ctx context.Context, t Table, f *delta.Add, want *arrow.Schema, only *delta.Vector) iter.Seq2[Piece, error] {
 	return func(yield func(Piece, error) bool) {
-		r, err := openLive(ctx, t, f, want)
+		r, err := openLive(ctx, t, f, want, only)
 		if err == nil {
 			defer r.file.Close()
 			err = r.run(ctx, yield)
@@ -130,10 +135,12 @@ type liveReader struct {
 	mem     memory.Allocator
 	file    parquetio.Reader
 	deleted *delta.Vector // nil: no row
+	only    *delta.Vector // the rows that are wanted; nil: every row
+	first   int64         // physical index of the first row of the next batch
 }
 
 // openLive opens a file and its vector: a file whose vector cannot be had is not read.
-func openLive(ctx context.Context, t Table, f *delta.Add, want *arrow.Schema) (*liveReader, error) {
+func openLive(ctx context.Context, t Table, f *delta.Add, want *arrow.Schema, only *delta.Vector) (*liveReader, error) {
 	if f.DeletionVector != nil && !t.Snapshot.Protocol().Supports("deletionVectors") {
 		return nil, fmt.Errorf("%w: the file has a deletion vector, but the table's protocol does not list the feature deletionVectors", delta.ErrCorrupt)
 	}
@@ -141,18 +148,20 @@ func openLive(ctx context.Context, t Table, f *delta.Add, want *arrow.Schema) (*
 	if err != nil {
 		return nil, err
 	}
+	r := &liveReader{layout: l, mem: t.allocator(), only: only}
+	o := parquetio.ReadOptions{Allocator: t.allocator(), ByID: t.Snapshot.Mapping() == delta.MappingID}
+	if only != nil {
+		o.Skip = r.skip
+	}
 	src := parquetio.Object(ctx, t.Store, f.Key, f.Size)
-	byID := t.Snapshot.Mapping() == delta.MappingID
-	file, err := parquetio.From(ctx).Open(ctx, src, parquetio.ReadOptions{Allocator: t.allocator(), ByID: byID})
-	if err != nil {
+	if r.file, err = parquetio.From(ctx).Open(ctx, src, o); err != nil {
 		return nil, err
 	}
-	r := &liveReader{layout: l, mem: t.allocator(), file: file}
 	if f.DeletionVector == nil {
 		return r, nil
 	}
-	if r.deleted, err = vectors.Read(ctx, t.Store, t.Store.URL(), f.DeletionVector, file.NumRows()); err != nil {
-		file.Close()
+	if r.deleted, err = vectors.Read(ctx, t.Store, t.Store.URL(), f.DeletionVector, r.file.NumRows()); err != nil {
+		r.file.Close()
 		return nil, err
 	}
 	return r, nil
@@ -163,13 +172,12 @@ func (r *liveReader) run(ctx context.Context, yield func(Piece, error) bool) err
 	if r.deleted != nil && r.deleted.Cardinality() == r.file.NumRows() {
 		return nil
 	}
-	first := int64(0)
 	for batch, err := range r.file.Batches(ctx, r.layout.stored) {
 		if err != nil {
 			return err
 		}
-		p := Piece{first: first, kept: r.live(first, batch.NumRows())}
-		first += batch.NumRows()
+		p := Piece{first: r.first, kept: r.live(r.first, batch.NumRows())}
+		r.first += batch.NumRows()
 		if p.kept != nil && len(p.kept) == 0 {
 			continue
 		}
@@ -185,8 +193,27 @@ func (r *liveReader) run(ctx context.Context, yield func(Piece, error) bool) err
 	return nil
 }
 
-// live gives the rows of a batch that are not deleted; nil means all.
+// skip says whether no row of a row group is wanted. The first row that is not skipped is the next
+// that comes.
+func (r *liveReader) skip(first, n int64) bool {
+	for range r.only.Within(first, first+n) {
+		r.first = first
+		return false
+	}
+	return true
+}
+
+// live gives the rows of a batch that are wanted and not deleted; nil means all.
 func (r *liveReader) live(first, n int64) []int32 {
+	if r.only != nil {
+		kept := []int32{}
+		for row := range r.only.Within(first, first+n) {
+			if r.deleted == nil || !r.deleted.Contains(row) {
+				kept = append(kept, int32(row-first))
+			}
+		}
+		return kept
+	}
 	if r.deleted == nil {
 		return nil
 	}

@@ -92,10 +92,10 @@ func union(out, full *arrow.Schema, columns []int) *arrow.Schema {
 // file reads one file and applies the condition.
 func (q *query) file(ctx context.Context, f *delta.Add) Batches {
 	if q.where == nil || q.inside[f] {
-		return batches(readLive(ctx, q.table, f, q.out))
+		return batches(readLive(ctx, q.table, f, q.out, nil))
 	}
 	return func(yield func(arrow.RecordBatch, error) bool) {
-		for piece, err := range readLive(ctx, q.table, f, q.read) {
+		for piece, err := range readLive(ctx, q.table, f, q.read, nil) {
 			if err != nil {
 				yield(nil, err)
 				return

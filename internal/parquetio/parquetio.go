@@ -107,6 +107,10 @@ type ReadOptions struct {
 	// cannot be told, and reading them as NULL would lose them.
 	ByID bool
 
+	// Skip is asked before each row group, in file order: true leaves its rows, n from row first on, out. nil skips
+	// none. A codec without row groups need not ask.
+	Skip func(first, n int64) bool
+
 	// Allocator is for the batches. nil means memory.DefaultAllocator.
 	Allocator memory.Allocator
 }

@@ -27,7 +27,7 @@ func (Parquet) Open(ctx context.Context, src Source, o ReadOptions) (Reader, err
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	r := &reader{src: src, rows: o.BatchRows, exact: o.Exact, byID: o.ByID, mem: o.Allocator}
+	r := &reader{src: src, rows: o.BatchRows, exact: o.Exact, byID: o.ByID, skip: o.Skip, mem: o.Allocator}
 	if r.rows <= 0 {
 		r.rows = defaultBatchRows
 	}
@@ -60,6 +60,7 @@ type reader struct {
 	rows   int
 	exact  bool
 	byID   bool
+	skip   func(first, n int64) bool
 	mem    memory.Allocator
 	closed bool
 }
@@ -83,7 +84,12 @@ func (r *reader) Batches(ctx context.Context, want *arrow.Schema) iter.Seq2[arro
 			yield(nil, err)
 			return
 		}
-		for i := range r.footer.groups {
+		for i, first := 0, int64(0); i < len(r.footer.groups); i++ {
+			n := r.footer.groups[i].rows
+			first += n
+			if r.skip != nil && r.skip(first-n, n) {
+				continue
+			}
 			g := groupReader{reader: r, want: want, plans: plans, index: i, group: r.footer.groups[i]}
 			if !g.run(ctx, pl.used, yield) {
 				return

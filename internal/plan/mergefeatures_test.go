@@ -423,3 +423,180 @@ func newIDs() func() string {
 	var n atomic.Int64
 	return func() string { return fmt.Sprintf("%08d-0000-0000-0000-000000000000", n.Add(1)) }
 }
+
+// series are rows k = 1 to n, each with v.
+func series(n int64, seq int64, v string) []changeOf {
+	out := make([]changeOf, n)
+	for i := range out {
+		out[i] = changeOf{item{k: int64(i + 1), p: "p1", seq: seq, v: v}, "u"}
+	}
+	return out
+}
+
+// merged lands a merge and gives it, closed.
+func (l *lake) merged(source []changeOf, bySource bool) *plan.Merge {
+	m := l.upsert(source, bySource)
+	l.land(l.plan(m))
+	require.NoError(l.t, m.Close())
+	return m
+}
+
+// told is what the last commit did to files: "-" and "+" with the number of deleted rows under the file's
+// vector, and of rows in a new file.
+func (l *lake) told() []string {
+	vector := func(v *delta.DeletionVector) int64 {
+		if v == nil {
+			return 0
+		}
+		return v.Cardinality
+	}
+	var out []string
+	for _, a := range l.landed {
+		switch {
+		case a.Remove != nil:
+			out = append(out, fmt.Sprintf("-%d", vector(a.Remove.DeletionVector)))
+		case a.Add != nil && a.Add.DeletionVector != nil:
+			out = append(out, fmt.Sprintf("+%d dead", a.Add.DeletionVector.Cardinality))
+		case a.Add != nil:
+			st, _ := delta.ParseStats(a.Add.Stats)
+			out = append(out, fmt.Sprintf("+%d rows", *st.NumRecords))
+		case a.CDC != nil:
+			out = append(out, "cdc")
+		}
+	}
+	return out
+}
+
+// TestWhatAMergeDoesToAFileWithVectors follows one file of ten rows through merges.
+func TestWhatAMergeDoesToAFileWithVectors(t *testing.T) {
+	for _, ids := range []bool{false, true} {
+		mem := memory.NewCheckedAllocator(memory.NewGoAllocator())
+		l := newLake(t.Context(), t, mem, traits{vectors: true, ids: ids})
+		l.merged(series(10, 1, "c"), false)
+		first := onlyFile(t, l.snap)
+
+		m := l.merged([]changeOf{{item{1, 2, "p1", "d"}, "u"}, {item{2, 2, "p1", "d"}, "u"}, {item{3, 2, "p1", ""}, "d"}, {item{11, 1, "p1", "c"}, "u"}}, false)
+		require.Equal(t, []string{"-0", "+3 dead", "+3 rows"}, l.told(), "the file stays, changed and new rows are in one file")
+		require.Equal(t, []int64{1, 2, 1, 0, 1}, []int64{m.Counts.Inserted, m.Counts.Updated, m.Counts.Deleted, m.Counts.FilesRemoved, m.Counts.FilesAdded})
+		stays, _ := l.snap.Live(first.Key)
+		require.Equal(t, first.Size, stays.Size)
+		require.Equal(t, first.BaseRowID, stays.BaseRowID)
+		st, _ := delta.ParseStats(stays.Stats)
+		require.Equal(t, []any{int64(10), false}, []any{*st.NumRecords, *st.TightBounds})
+		vectors := l.vectorFiles()
+		require.Len(t, vectors, 1)
+
+		l.merged([]changeOf{{item{4, 2, "p1", ""}, "d"}}, false)
+		require.Equal(t, []string{"-3", "+4 dead"}, l.told(), "the vector takes the place of the smaller one")
+		require.Len(t, l.vectorFiles(), 2)
+		_, _, tagged := plan.FileDigest(must(l.snap.Live(first.Key)))
+		require.False(t, tagged, "rows that went unread leave the digest unknown")
+
+		l.merged([]changeOf{{item{5, 2, "p1", "x"}, "u"}, {item{6, 2, "p1", "x"}, "u"}}, false)
+		require.Equal(t, []string{"-4", "+6 rows"}, l.told(), "of a file of which less than half would be left the rest is copied; changed rows stay with it")
+
+		l.merged([]changeOf{{item{7, 3, "p1", ""}, "d"}, {item{8, 3, "p1", ""}, "d"}, {item{9, 3, "p1", ""}, "d"}, {item{10, 3, "p1", ""}, "d"}, {item{5, 3, "p1", ""}, "d"}, {item{6, 3, "p1", ""}, "d"}}, false)
+		require.NotContains(t, strings.Join(l.told(), " "), "dead", "a file whose rows all go is removed")
+		require.Len(t, l.rows(), 3)
+		mem.AssertSize(t, 0)
+	}
+}
+
+func must(f *delta.Add, ok bool) *delta.Add {
+	if !ok {
+		panic("the file is not live")
+	}
+	return f
+}
+
+func onlyFile(t *testing.T, snap *delta.Snapshot) *delta.Add {
+	t.Helper()
+	all := slices.Collect(snap.Files())
+	require.Len(t, all, 1)
+	return all[0]
+}
+
+func (l *lake) vectorFiles() []string {
+	return slices.DeleteFunc(objects(l.objects), func(key string) bool { return !strings.HasSuffix(key, ".bin") })
+}
+
+// counted is a store that counts the bytes that are read.
+type counted struct {
+	store.Store
+	n int64
+}
+
+func (c *counted) GetRange(ctx context.Context, key string, off int64, p []byte) error {
+	c.n += int64(len(p))
+	return c.Store.GetRange(ctx, key, off, p)
+}
+
+func (c *counted) Get(ctx context.Context, key string, limit int64) ([]byte, error) {
+	b, err := c.Store.Get(ctx, key, limit)
+	c.n += int64(len(b))
+	return b, err
+}
+
+// TestAMergeReadsTheColumnsThatDecide counts the bytes that are read of a table of a hundred columns,
+// of which a merge needs two to find out what changes.
+func TestAMergeReadsTheColumnsThatDecide(t *testing.T) {
+	const columns, n = 100, 12_000 // an object of more than 8 MiB: smaller ones are fetched whole
+	fields := []delta.Field{nullable("k", delta.Long), nullable("seq", delta.Long)}
+	for i := range columns - 2 {
+		fields = append(fields, nullable(fmt.Sprintf("c%d", i), delta.Long))
+	}
+	for _, vectors := range []bool{false, true} {
+		snap := snapshotWith(t, &delta.Protocol{MinReaderVersion: 3, MinWriterVersion: 7, ReaderFeatures: []string{"deletionVectors"}, WriterFeatures: []string{"deletionVectors"}},
+			fields, nil, traits{vectors: vectors}.configuration())
+		st := &counted{Store: store.NewMem()}
+		l := &lake{t: t, ctx: t.Context(), env: newEnv(st, memory.DefaultAllocator), snap: snap, replay: delta.NewReplay("mem:///")}
+		require.NoError(t, l.replay.Commit(0, []delta.Action{{Protocol: snap.Protocol()}, {Metadata: snap.Metadata()}}))
+		merge := func(first, n, seq int64, gone bool) int64 {
+			schema := arrow.NewSchema(append(slices.Clone(snap.ArrowSchema().Fields()), arrow.Field{Name: "gone", Type: arrow.FixedWidthTypes.Boolean}), nil)
+			b := array.NewRecordBuilder(memory.DefaultAllocator, schema)
+			for i := range n {
+				for c := range columns {
+					b.Field(c).(*array.Int64Builder).Append((first + i + 1) * int64(c+1) * -7046029254386353131)
+				}
+				b.Field(columns).(*array.BooleanBuilder).Append(gone)
+			}
+			keys, seqs := array.NewInt64Builder(memory.DefaultAllocator), array.NewInt64Builder(memory.DefaultAllocator)
+			for i := range n {
+				keys.Append(first + i)
+				seqs.Append(seq)
+			}
+			batch := b.NewRecordBatch()
+			set := func(c int, a arrow.Array) { batch = must2(batch.SetColumn(c, a)) }
+			set(0, keys.NewArray())
+			set(1, seqs.NewArray())
+			reader := must2(array.NewRecordReader(schema, []arrow.RecordBatch{batch}))
+			m := &plan.Merge{Env: l.env, Input: plan.Input{Reader: reader}, Request: plan.MergeRequest{On: []string{"k"}, Newer: []string{"seq"}, DeleteWhen: expr.Col("gone")}}
+			defer m.Close()
+			st.n = 0
+			if p := l.plan(m); len(p.Actions) > 0 {
+				l.land(p)
+			}
+			return st.n
+		}
+		merge(0, n, 5, false)
+		size := onlyFile(t, l.snap).Size
+		few := size*2/columns + 300<<10 // two columns, and the footer
+		require.Greater(t, size, 8*few)
+		require.Less(t, merge(0, n, 4, false), few, "older rows: only key and version are read")
+		require.Less(t, merge(n, 1, 4, false), few, "a new row: no file is read")
+		gone := merge(7, 1, 6, true)
+		if vectors {
+			require.Less(t, gone, few, "a row that goes is marked unread")
+		} else {
+			require.Greater(t, gone, size, "the others are copied")
+		}
+		require.Greater(t, merge(8, 1, 6, false), size, "of a row that changes everything is read")
+	}
+}
+
+func must2[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}

@@ -35,10 +35,10 @@ func (l located) table(schema *arrow.Schema) arrow.RecordBatch {
 }
 
 // live reads the live rows of a file: the columns of the table that are named, nil for all of them,
-// and, if they are asked for, the ids of the rows behind them.
-func (p *Merge) live(ctx context.Context, snap *delta.Snapshot, add *delta.Add, columns []string, ids bool) iter.Seq2[located, error] {
+// and what else is asked for.
+func (p *Merge) live(ctx context.Context, snap *delta.Snapshot, add *delta.Add, columns []string, o scan.LiveOptions) iter.Seq2[located, error] {
 	return func(yield func(located, error) bool) {
-		for piece, err := range scan.Live(ctx, p.Env.table(snap), add, columns, scan.LiveOptions{RowIDs: ids}) {
+		for piece, err := range scan.Live(ctx, p.Env.table(snap), add, columns, o) {
 			if err != nil {
 				yield(located{}, err)
 				return

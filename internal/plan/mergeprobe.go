@@ -8,6 +8,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 
 	"github.com/idemtable/idem/delta"
+	"github.com/idemtable/idem/delta/scan"
 	"github.com/idemtable/idem/internal/spill"
 )
 
@@ -167,7 +168,7 @@ func (p *Merge) joinPart(ctx context.Context, s *source, part *spill.Buffer) err
 // read gives the live rows of a file.
 func (p *Merge) read(ctx context.Context, snap *delta.Snapshot, t *touched, f func(*arrivals) error) error {
 	t.rows, t.end = 0, 0
-	for live, err := range p.live(ctx, snap, t.add, p.shape.probe, false) {
+	for live, err := range p.live(ctx, snap, t.add, p.shape.probe, scan.LiveOptions{}) {
 		if err != nil {
 			return err
 		}

@@ -8,6 +8,7 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"github.com/idemtable/idem/delta"
+	"github.com/idemtable/idem/delta/scan"
 	"github.com/idemtable/idem/internal/rows"
 	"github.com/idemtable/idem/internal/spill"
 )
@@ -120,7 +121,11 @@ func (p *Merge) refill(ctx context.Context, snap *delta.Snapshot, t *touched, se
 		return err
 	}
 	defer todo.close()
-	for live, err := range p.live(ctx, snap, t.add, nil, p.upkeep.ids) {
+	o := scan.LiveOptions{RowIDs: p.upkeep.ids}
+	if t.mark != nil {
+		o.Only = t.mark.gone
+	}
+	for live, err := range p.live(ctx, snap, t.add, nil, o) {
 		if err == nil {
 			err = w.rows(live, todo)
 		}
