@@ -8,6 +8,7 @@ import (
 
 	"github.com/idemtable/idem"
 	"github.com/idemtable/idem/delta"
+	"github.com/idemtable/idem/delta/store/storetest"
 	"github.com/idemtable/idem/maintain"
 )
 
@@ -83,8 +84,8 @@ func TestRestoreRefuses(t *testing.T) {
 		{"no target", maintain.Target{}, "Restore.To"},
 		{"a version below 0", maintain.Version(-1), "below 0"},
 		{"a version that does not exist", maintain.Version(99), "does not exist"},
-		{"a time before the table", maintain.Time(f.clock.now.Add(-365 * day)), "oldest"},
-		{"a time to come", maintain.Time(f.clock.now.Add(day)), "newest"},
+		{"a time before the table", maintain.Time(f.clock.now.Add(-365 * day)), "ask for a time between"},
+		{"a time to come", maintain.Time(f.clock.now.Add(day)), "ask for a time between"},
 	} {
 		_, err := maintain.RestoreTable(t.Context(), f.table, maintain.Restore{To: c.to})
 		require.ErrorIs(t, err, idem.ErrInput, c.why)
@@ -277,4 +278,80 @@ func (f *fixture) commit(operation string, actions ...delta.Action) {
 	require.NoError(f.t, err)
 	require.NoError(f.t, f.mem.PutIfAbsent(f.t.Context(), delta.CommitKey(v), data))
 	f.clock.now = f.clock.now.Add(time.Minute)
+}
+
+func TestATagThatWasRestoredAwayOutlivesTheLog(t *testing.T) {
+	f := newFixture(t, idem.Definition{})
+	f.loaded(1) // version 1
+	f.loaded(2)
+	f.restore(maintain.Version(1))
+	f.append(row{"a", 9, "later"})
+	_, err := maintain.Checkpoint(t.Context(), f.table)
+	require.NoError(t, err)
+	for v := range f.table.Version() { // as a clean-up does after the retention of the log
+		require.NoError(t, f.mem.Delete(t.Context(), delta.CommitKey(v), delta.ChecksumKey(v)))
+	}
+	f.table = f.other()
+	_, err = f.load(2)
+	require.ErrorIs(t, err, idem.ErrRestored)
+	res, err := f.load(1)
+	require.NoError(t, err)
+	require.NotEqual(t, idem.Committed, res.Outcome)
+}
+
+func TestRestoreFaultSweep(t *testing.T) {
+	set := func() *fixture {
+		f := newFixture(t, idem.Definition{})
+		f.loaded(1)
+		f.loaded(2)
+		f.delete("id = 1")
+		f.store.Reset()
+		return f
+	}
+	f := set()
+	f.restore(maintain.Version(1))
+	for i := 1; i <= f.store.Calls(); i++ {
+		for _, kind := range []storetest.Kind{storetest.FailBefore, storetest.FailAfter, storetest.Timeout, storetest.LostAnswer, storetest.LateEffect, storetest.Conflict, storetest.Throttle, storetest.TornRead, storetest.CrashBefore, storetest.CrashAfter} {
+			f := set()
+			f.store.Before = func(c storetest.Call) storetest.Fault {
+				if c.Index == i {
+					return storetest.Fault{Kind: kind}
+				}
+				return storetest.Fault{}
+			}
+			res, err := maintain.RestoreTable(t.Context(), f.table, maintain.Restore{To: maintain.Version(1)})
+			f.store.Land(t.Context())
+			landed := f.other().Version() == 4
+			if err == nil {
+				require.Equal(t, idem.Committed, res.Outcome)
+				require.True(t, landed, "operation %d, %s", i, kind)
+			}
+			if landed {
+				require.Equal(t, []string{"a/1/x"}, f.rows())
+			}
+			f.table = f.other()
+			f.restore(maintain.Version(1))
+			require.Equal(t, []string{"a/1/x"}, f.rows(), "operation %d, %s: %v", i, kind, err)
+			_, err = f.load(2)
+			require.ErrorIs(t, err, idem.ErrRestored)
+			require.EqualValues(t, 4, f.other().Version(), "two calls are one commit")
+		}
+	}
+}
+
+func TestCheckpointTwice(t *testing.T) {
+	f := newFixture(t, idem.Definition{})
+	f.append(row{"a", 1, "x"})
+	res, err := maintain.Checkpoint(t.Context(), f.table)
+	require.NoError(t, err)
+	require.Equal(t, idem.Committed, res.Outcome)
+	require.EqualValues(t, 1, res.Version)
+	require.True(t, f.has(delta.CheckpointKey(1)))
+	again, err := maintain.Checkpoint(t.Context(), f.table)
+	require.NoError(t, err)
+	require.Equal(t, idem.Unchanged, again.Outcome)
+	view, err := f.table.At(t.Context(), 0)
+	require.NoError(t, err)
+	_, err = maintain.Checkpoint(t.Context(), view)
+	require.ErrorIs(t, err, idem.ErrInput)
 }
