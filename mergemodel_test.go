@@ -431,6 +431,20 @@ func written(list []order) []string {
 	return out
 }
 
+// drawProperties draws what a table asks of its writers.
+func drawProperties(t *rapid.T) map[string]string {
+	out := map[string]string{}
+	for _, key := range []string{"delta.enableDeletionVectors", "delta.enableChangeDataFeed", "delta.enableRowTracking", "delta.enableInCommitTimestamps"} {
+		if rapid.Bool().Draw(t, key) {
+			out[key] = "true"
+		}
+	}
+	if mode := rapid.SampledFrom([]string{"", "name", "id"}).Draw(t, "mapping"); mode != "" {
+		out["delta.columnMapping.mode"] = mode
+	}
+	return out
+}
+
 // TestClausesAgainstTheModel merges by drawn clauses, and compares rows, counts, refusals and the
 // second call with the model.
 func TestClausesAgainstTheModel(t *testing.T) {
@@ -450,7 +464,7 @@ func TestClausesAgainstTheModel(t *testing.T) {
 		}
 		source := unique(drawRows(rt, "source", 20, map[bool]int64{true: -1}[m.nulls], 0), m.guarded)
 		mem := store.NewMem()
-		table, _, err := idem.CreateStore(t.Context(), mem, idem.Definition{Schema: orders, PartitionBy: []string{"day"}}, idem.Options{
+		table, _, err := idem.CreateStore(t.Context(), mem, idem.Definition{Schema: orders, PartitionBy: []string{"day"}, Properties: drawProperties(rt)}, idem.Options{
 			Parallelism: rapid.IntRange(1, 3).Draw(rt, "Parallelism"), MemoryBytes: rapid.SampledFrom([]int64{0, 1}).Draw(rt, "MemoryBytes"), TempDir: dir,
 		})
 		require.NoError(rt, err)
