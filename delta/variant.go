@@ -26,7 +26,7 @@ func variantPart(name string) arrow.Field {
 // of the same names and types.
 func IsVariant(dt arrow.DataType) bool {
 	st, ok := dt.(*arrow.StructType)
-	return ok && arrow.TypeEqual(st, variantType) && st.Field(0).Metadata.FindKey(variantMark) >= 0
+	return ok && st != nil && arrow.TypeEqual(st, variantType) && st.Field(0).Metadata.FindKey(variantMark) >= 0
 }
 
 // isVariantExtension is true of the extension type by which Arrow knows a variant that is not shredded.

@@ -35,7 +35,10 @@ func locate(s *arrow.Schema, name string) (place, error) {
 			break
 		}
 		st, ok := fields[i].Type.(*arrow.StructType)
-		if !ok {
+		switch {
+		case delta.IsVariant(st):
+			return nil, fmt.Errorf("%q is a variant, whose parts are no columns", strings.Join(path[:depth+1], "."))
+		case !ok:
 			return nil, fmt.Errorf("%q is %s and has no fields", strings.Join(path[:depth+1], "."), expr.TypeName(fields[i].Type))
 		}
 		fields = st.Fields()

@@ -62,6 +62,9 @@ func gather(ctx context.Context, mem memory.Allocator, b *spill.Buffer) (arrow.R
 // comparable refuses columns that have no order: they cannot be keys, nor order rows.
 func comparable(what string, fields ...arrow.Field) error {
 	for _, f := range fields {
+		if delta.IsVariant(f.Type) {
+			return fmt.Errorf("%w: %s names %s, which is a variant: variants have no order, so it can be neither key nor version", delta.ErrInput, what, f.Name)
+		}
 		switch f.Type.ID() {
 		case arrow.STRUCT, arrow.LIST, arrow.MAP, arrow.NULL:
 			return fmt.Errorf("%w: %s names %s, which is %s: a column of that type has no order, so it can be neither key nor version", delta.ErrInput, what, f.Name, f.Type)

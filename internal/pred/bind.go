@@ -61,7 +61,7 @@ func bindValue(e expr.Expr, schema *arrow.Schema, to arrow.DataType) (*Value, er
 }
 
 func (b *binder) value(e expr.Expr, to arrow.DataType) (calc, arrow.DataType, error) {
-	t, err := b.term(e)
+	t, err := b.bare(e)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -161,7 +161,25 @@ func (t term) condition() (node, error) {
 
 func ofNode(e expr.Expr, n node, err error) (term, error) { return term{expr: e, node: n}, err }
 
+// term binds a part whose value is looked at. A variant's is not: how it is encoded is no concern of a condition.
 func (b *binder) term(e expr.Expr) (term, error) {
+	t, err := b.bare(e)
+	if err == nil && holdsVariant(t.data()) {
+		return term{}, refuse(e, "it is or holds a variant, which can be tested for NULL and taken as a whole, but not compared nor computed with")
+	}
+	return t, err
+}
+
+func holdsVariant(t arrow.DataType) bool {
+	if delta.IsVariant(t) {
+		return true
+	}
+	nested, ok := t.(arrow.NestedType)
+	return ok && slices.ContainsFunc(nested.Fields(), func(f arrow.Field) bool { return holdsVariant(f.Type) })
+}
+
+// bare binds a part of any type.
+func (b *binder) bare(e expr.Expr) (term, error) {
 	switch e := e.(type) {
 	case *expr.Column:
 		return b.column(e)
@@ -260,6 +278,9 @@ func (b *binder) resolve(e *expr.Column) (*operand, arrow.DataType, error) {
 	for depth, name := range e.Path {
 		if depth > 0 {
 			s, ok := t.(*arrow.StructType)
+			if delta.IsVariant(t) {
+				return nil, nil, refuse(e, "%q is a variant, into which a condition cannot look", strings.Join(op.path, "."))
+			}
 			if !ok {
 				return nil, nil, refuse(e, "%q is %s and has no fields", strings.Join(op.path, "."), expr.TypeName(t))
 			}
@@ -291,7 +312,7 @@ func (op *operand) is(t arrow.DataType) {
 }
 
 func (b *binder) isNull(e *expr.IsNull) (term, error) {
-	x, err := b.term(e.X)
+	x, err := b.bare(e.X)
 	if err != nil {
 		return term{}, err
 	}

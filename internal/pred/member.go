@@ -4,18 +4,22 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 
+	"github.com/idemtable/idem/delta"
 	"github.com/idemtable/idem/delta/expr"
 	"github.com/idemtable/idem/internal/function"
 )
 
 // member binds (x).name. A field of a column is a column.
 func (b *binder) member(e *expr.Member) (term, error) {
-	x, err := b.term(e.X)
+	x, err := b.bare(e.X)
 	if err != nil {
 		return term{}, err
 	}
 	t, ok := x.data().(*arrow.StructType)
-	if !ok {
+	switch {
+	case delta.IsVariant(t):
+		return term{}, refuse(e, "%s is a variant, into which a condition cannot look", e.X)
+	case !ok:
 		return term{}, refuse(e, "%s is %s and has no fields", e.X, expr.TypeName(x.data()))
 	}
 	i, err := find(t.Fields(), e.Name)
