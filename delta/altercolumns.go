@@ -58,8 +58,19 @@ func (d *draft) addColumn(c *NewColumn) error {
 		if insideKey(d.schema, c.Path) {
 			return nil, fmt.Errorf("it would change the key of a map, and keys are not evolved: %w", ErrInput)
 		}
+		d.useType(f.Type)
 		return placed(s, f, c.Place)
 	})
+}
+
+// useType supports the features that a type of a column needs.
+func (d *draft) useType(t Type) {
+	one := &Struct{Fields: []Field{{Type: t}}}
+	for _, p := range []Primitive{TimestampNTZ, Variant} {
+		if name := map[Primitive]string{TimestampNTZ: "timestampNtz", Variant: "variantType"}[p]; columnOfType(one, p) != "" && !supportsAny(&d.protocol, name) {
+			d.features = append(d.features, name)
+		}
+	}
 }
 
 // field is the column as it will stand in the schema.
@@ -289,7 +300,7 @@ func (s *Snapshot) SetDefault(path []string, expression string) (*Edit, error) {
 		}
 		f.Metadata[DefaultKey] = quoted(expression)
 		return nil
-	})
+	}, defaultsFeature)
 }
 
 func checkDefault(f *Field, expression string) error {
@@ -316,9 +327,11 @@ func (s *Snapshot) DropDefault(path []string) (*Edit, error) {
 	})
 }
 
-// editField edits one field, of which f is a copy with a map of its own.
-func (s *Snapshot) editField(what string, path []string, edit func(f *Field) error) (*Edit, error) {
+// editField edits one field, of which f is a copy with a map of its own, and supports the features that
+// the result needs.
+func (s *Snapshot) editField(what string, path []string, edit func(f *Field) error, uses ...string) (*Edit, error) {
 	d := s.draft(Fresh{})
+	d.features = uses
 	what += " " + showPath(path)
 	err := d.inStruct(path, func(in *Struct, name, _ string) (*Struct, error) {
 		i := in.Index(name)

@@ -60,8 +60,36 @@ func (d *draft) setProperties(properties map[string]string) error {
 			return err
 		}
 		d.meta.Configuration[key] = value
+		if name, ok := featureOf[key]; ok && findFeature(name).inUse(&d.meta, d.schema) && !supportsAny(d.was.Protocol(), name) {
+			d.features = append(d.features, name) // also where the value stood there without effect
+		}
 	}
 	return nil
+}
+
+// featureOf are the features that a property uses.
+var featureOf = map[string]string{
+	keyAppendOnly:                  "appendOnly",
+	keyInCommitTimestamps:          "inCommitTimestamp",
+	keyRowTracking:                 "rowTracking",
+	propMappingMode:                mappingFeature,
+	"delta.checkpointPolicy":       "v2Checkpoint",
+	"delta.enableChangeDataFeed":   "changeDataFeed",
+	"delta.enableDeletionVectors":  "deletionVectors",
+	"delta.enableIcebergCompatV1":  "icebergCompatV1",
+	"delta.enableIcebergCompatV2":  "icebergCompatV2",
+	"delta.enableIcebergCompatV3":  "icebergCompatV3",
+	"delta.enableTypeWidening":     "typeWidening",
+	"delta.enableVariantShredding": "variantShredding",
+}
+
+// acts says whether a property that is a flag has effect before the edit, and whether it will have.
+func (d *draft) acts(key string) (before, after bool) {
+	name := featureOf[key]
+	supported := d.was.Protocol().Supports(name)
+	before = supported && isTrue(d.was.Metadata(), key)
+	after = isTrue(&d.meta, key) && (supported || d.creating || slices.Contains(d.features, name))
+	return before, after
 }
 
 func checkSettable(key, value string) error {
@@ -148,14 +176,13 @@ func (d *draft) follow() error {
 // followTimestamps notes since when commits have timestamps of their own: from the first commit on if
 // nothing is noted.
 func (d *draft) followTimestamps() {
-	was := isTrue(d.was.Metadata(), keyInCommitTimestamps) && d.was.Protocol().Supports("inCommitTimestamp")
-	switch on := isTrue(&d.meta, keyInCommitTimestamps); {
-	case on && d.creating: // every commit has one
-	case on && !was:
+	before, after := d.acts(keyInCommitTimestamps)
+	switch {
+	case d.creating: // every commit has one, or none
+	case after && !before:
 		d.meta.Configuration[keyEnablementVersion] = strconv.FormatInt(d.fresh.Version, 10)
 		d.meta.Configuration[keyEnablementTimestamp] = strconv.FormatInt(d.fresh.Timestamp, 10)
-		d.features = append(d.features, "inCommitTimestamp")
-	case !on:
+	case before && !after:
 		delete(d.meta.Configuration, keyEnablementVersion)
 		delete(d.meta.Configuration, keyEnablementTimestamp)
 	}
@@ -163,19 +190,19 @@ func (d *draft) followTimestamps() {
 
 // followRowTracking names the hidden columns of row ids, and says whether files lack ids.
 func (d *draft) followRowTracking() error {
-	if !isTrue(&d.meta, keyRowTracking) {
+	before, after := d.acts(keyRowTracking)
+	if !after {
 		return nil
 	}
 	if isTrue(&d.meta, keyRowTrackingSuspended) {
 		return fmt.Errorf("%s=true does not go with %s=true: %w", keyRowTracking, keyRowTrackingSuspended, ErrInput)
 	}
-	if isTrue(d.was.Metadata(), keyRowTracking) && d.was.Protocol().Supports("rowTracking") {
+	if before {
 		return nil
 	}
 	if err := d.nameRowIDs(); err != nil {
 		return err
 	}
-	d.features = append(d.features, "rowTracking")
 	for f := range d.was.Files() {
 		if f.BaseRowID == nil {
 			d.backfill = true

@@ -84,11 +84,24 @@ func TestSetProperties(t *testing.T) {
 	})
 	t.Run("a feature that wakes a mapping left behind", func(t *testing.T) {
 		stale := table{columns: col("a", "integer", mappedAs(7, "old")), conf: map[string]string{"delta.columnMapping.mode": "name"}}
-		next := edited(t, stale.snapshot(t), func(s *delta.Snapshot) (*delta.Edit, error) { return s.EnableFeature("columnMapping") })
+		next := edited(t, stale.snapshot(t), func(s *delta.Snapshot) (*delta.Edit, error) { return s.EnableFeature(fresh(), "columnMapping") })
 		require.Equal(t, "{a#8=a:integer}", shape(next.Schema()), "files have their columns' own names")
 		stale.conf["delta.columnMapping.mode"] = "id"
-		_, err := stale.snapshot(t).EnableFeature("columnMapping")
+		_, err := stale.snapshot(t).EnableFeature(fresh(), "columnMapping")
 		require.ErrorIs(t, err, delta.ErrInput)
+	})
+	t.Run("[PROT-8] what had no effect has none after another edit", func(t *testing.T) {
+		inert := table{columns: col("a", "integer", `"CURRENT_DEFAULT":"1"`), conf: map[string]string{"delta.enableInCommitTimestamps": "true", "delta.enableRowTracking": "true"}}
+		s := edited(t, inert.snapshot(t), set("owner", "x"))
+		require.Equal(t, plainProtocol, *s.Protocol())
+		require.Len(t, s.Metadata().Configuration, 3)
+		s = edited(t, s, set("delta.enableInCommitTimestamps", "true"))
+		require.Equal(t, "1", s.Metadata().Configuration["delta.inCommitTimestampEnablementVersion"], "asked for, it has")
+		require.False(t, s.Protocol().Supports("rowTracking"))
+		s = edited(t, s, func(s *delta.Snapshot) (*delta.Edit, error) { return s.EnableFeature(fresh(), "rowTracking") })
+		require.Equal(t, "_row-id-col-id0", s.Metadata().Configuration["delta.rowTracking.materializedRowIdColumnName"])
+		s = edited(t, s, func(s *delta.Snapshot) (*delta.Edit, error) { return s.SetDefault([]string{"a"}, "1") })
+		require.True(t, s.Protocol().Supports("allowColumnDefaults"), "the same text, with effect now")
 	})
 	t.Run("row ids of files that lack them", func(t *testing.T) {
 		filled := plain
@@ -190,13 +203,13 @@ func TestSetPropertiesRefuses(t *testing.T) {
 func TestEditsStopAtTheGate(t *testing.T) {
 	plain := table{columns: col("a", "integer")}
 	for _, name := range []string{"geospatial", "collations", "icebergCompatV3", "redirectReaderWriter-preview"} {
-		_, err := plain.snapshot(t).EnableFeature(name)
+		_, err := plain.snapshot(t).EnableFeature(fresh(), name)
 		require.ErrorIs(t, err, delta.ErrUnsupported)
 		require.ErrorContains(t, err, name)
 	}
-	_, err := plain.snapshot(t).EnableFeature("catalogManaged")
+	_, err := plain.snapshot(t).EnableFeature(fresh(), "catalogManaged")
 	require.ErrorIs(t, err, delta.ErrUnsupported)
-	_, err = plain.snapshot(t).EnableFeature("nobody's")
+	_, err = plain.snapshot(t).EnableFeature(fresh(), "nobody's")
 	require.ErrorIs(t, err, delta.ErrUnsupported)
 }
 
@@ -204,20 +217,20 @@ func TestEnableFeature(t *testing.T) {
 	delta.WriteEverything(t)
 	plain := table{columns: col("a", "integer")}
 	enable := func(name string) func(*delta.Snapshot) (*delta.Edit, error) {
-		return func(s *delta.Snapshot) (*delta.Edit, error) { return s.EnableFeature(name) }
+		return func(s *delta.Snapshot) (*delta.Edit, error) { return s.EnableFeature(fresh(), name) }
 	}
 	s := edited(t, plain.snapshot(t), enable("clustering"))
 	require.Equal(t, writerList(1, "appendOnly", "clustering", "domainMetadata", "invariants"), *s.Protocol(), "with what it needs; sorted")
 	require.Equal(t, plain.snapshot(t).Metadata(), s.Metadata())
 	s = edited(t, s, enable("typeWidening"))
 	require.Equal(t, []string{"typeWidening"}, s.Protocol().ReaderFeatures)
-	e, err := s.EnableFeature("typeWidening-preview")
+	e, err := s.EnableFeature(fresh(), "typeWidening-preview")
 	require.NoError(t, err)
 	require.Nil(t, e, "it is there under its final name")
 
 	// Two clients enable one feature at once: the one that comes second looks again and finds it.
 	first := edited(t, plain.snapshot(t), enable("deletionVectors"))
-	e, err = first.EnableFeature("deletionVectors")
+	e, err = first.EnableFeature(fresh(), "deletionVectors")
 	require.NoError(t, err)
 	require.Nil(t, e)
 

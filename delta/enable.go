@@ -66,7 +66,7 @@ func byVersions(p *Protocol, missing []*feature, m *Metadata, s *Struct) (Protoc
 
 // byLists spells a protocol out. Readers get a list only for a feature that no version says.
 func byLists(p *Protocol, missing []*feature) Protocol {
-	out := Protocol{MinReaderVersion: p.MinReaderVersion, MinWriterVersion: listWriter, WriterFeatures: slices.Clone(writerNames(p))}
+	out := Protocol{MinReaderVersion: p.MinReaderVersion, MinWriterVersion: listWriter, WriterFeatures: p.Features()}
 	for _, f := range missing {
 		out.WriterFeatures = append(out.WriterFeatures, f.name)
 		switch {
@@ -108,9 +108,10 @@ func supportsAny(p *Protocol, name string) bool {
 const featureProperty = "delta.feature."
 
 // EnableFeature supports a table feature, and those that it needs, in the protocol. Whether the
-// feature then acts is for properties and columns to say. A feature that idem does not know, does
+// feature then acts is for properties and columns to say: a property that was set without effect takes
+// effect, with what follows from it (see [Snapshot.SetProperties]). A feature that idem does not know, does
 // not write, or must leave to a catalog wraps [ErrUnsupported].
-func (s *Snapshot) EnableFeature(name string) (*Edit, error) {
+func (s *Snapshot) EnableFeature(fresh Fresh, name string) (*Edit, error) {
 	if ownedByCatalog(name) {
 		return nil, fmt.Errorf("enable the feature %s: the table would belong to a catalog; use a client of that catalog: %w", name, ErrUnsupported)
 	}
@@ -124,7 +125,10 @@ func (s *Snapshot) EnableFeature(name string) (*Edit, error) {
 	if strings.HasSuffix(name, "-preview") && s.Protocol().Supports(strings.TrimSuffix(name, "-preview")) {
 		return nil, nil // the same feature, under its final name
 	}
-	d := s.draft(Fresh{})
+	d, what := s.draft(fresh), "enable the feature "+name
 	d.features = []string{name}
-	return d.finish("enable the feature " + name)
+	if err := d.follow(); err != nil {
+		return nil, fmt.Errorf("%s: %w", what, err)
+	}
+	return d.finish(what)
 }

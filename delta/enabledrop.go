@@ -183,16 +183,16 @@ func tidyUp(d *draft, name string) {
 
 // downgraded is a protocol without a feature: a pair of versions where one says just the rest.
 func downgraded(p *Protocol, name string) Protocol {
-	rest := slices.Clone(writerNames(p))
-	rest = slices.DeleteFunc(rest, func(n string) bool { return n == name })
+	rest := slices.DeleteFunc(p.Features(), func(n string) bool { return n == name })
 	slices.Sort(rest)
+	reader := 1
+	if slices.Contains(rest, mappingFeature) {
+		reader = 2
+	}
 	for w := 1; w < listWriter; w++ {
-		pair := Protocol{MinReaderVersion: 1, MinWriterVersion: w}
-		names := slices.Clone(writerNames(&pair))
+		pair := Protocol{MinReaderVersion: reader, MinWriterVersion: w}
+		names := pair.Features()
 		if slices.Sort(names); slices.Equal(names, rest) {
-			if slices.Contains(rest, "columnMapping") {
-				pair.MinReaderVersion = 2
-			}
 			return pair
 		}
 	}

@@ -209,7 +209,7 @@ func TestFeaturesComeAndGo(t *testing.T) {
 		for range rapid.IntRange(1, 8).Draw(t, "steps") {
 			if rapid.Bool().Draw(t, "enable") {
 				n := rapid.SampledFrom(names).Draw(t, "name")
-				e, err := s.EnableFeature(n)
+				e, err := s.EnableFeature(fresh(), n)
 				require.NoError(t, err)
 				require.Equal(t, has[n], e == nil)
 				s = carryOut(t, s, e)

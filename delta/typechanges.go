@@ -27,6 +27,7 @@ func (s *Snapshot) WidenColumn(path []string, to Type) (*Edit, error) {
 			return in, err
 		}
 		widened = true
+		d.useType(to)
 		out := cloneStruct(in)
 		out.Fields[i] = f
 		return out, nil
