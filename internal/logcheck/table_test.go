@@ -177,7 +177,7 @@ func (b *table) write(t *testing.T) {
 
 func (b *table) putCheckpoint(t *testing.T, snap *delta.Snapshot, version int64) {
 	var buf bytes.Buffer
-	n, adds, err := parquetio.Parquet{}.WriteCheckpoint(&buf, snap.CheckpointActions(b.taken))
+	n, adds, err := parquetio.Parquet{}.WriteCheckpoint(&buf, snap.CheckpointActions(b.taken), parquetio.CheckpointLayout{})
 	require.NoError(t, err)
 	require.NoError(t, b.store.Put(t.Context(), delta.CheckpointKey(version), buf.Bytes()))
 	hint := delta.LastCheckpoint{Version: version, Size: n, SizeInBytes: int64(buf.Len()), NumOfAddFiles: adds}

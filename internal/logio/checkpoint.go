@@ -55,7 +55,7 @@ func (l *Log) checkpoint(ctx context.Context, snap *delta.Snapshot, now time.Tim
 func (l *Log) encodeCheckpoint(ctx context.Context, snap *delta.Snapshot, now time.Time) ([]byte, delta.LastCheckpoint, error) {
 	var buf bytes.Buffer
 	source := &checkpointSource{ctx: ctx, l: l, snap: snap, now: now}
-	rows, adds, err := parquetio.From(ctx).WriteCheckpoint(&buf, source.actions())
+	rows, adds, err := parquetio.From(ctx).WriteCheckpoint(&buf, source.actions(), parquetio.CheckpointLayout{})
 	if err == nil {
 		err = source.err
 	}

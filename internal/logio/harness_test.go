@@ -103,7 +103,7 @@ func (tb *table) checkpoint(version int64) {
 // writeCheckpoint writes a checkpoint file by hand.
 func writeCheckpoint(t require.TestingT, actions ...delta.Action) []byte {
 	var buf bytes.Buffer
-	_, _, err := parquetio.Parquet{}.WriteCheckpoint(&buf, slices.Values(actions))
+	_, _, err := parquetio.Parquet{}.WriteCheckpoint(&buf, slices.Values(actions), parquetio.CheckpointLayout{})
 	require.NoError(t, err)
 	return buf.Bytes()
 }

@@ -99,7 +99,7 @@ func manyAdds(n int) []delta.Action {
 func BenchmarkCheckpointWrite(b *testing.B) {
 	actions := manyAdds(20_000)
 	for b.Loop() {
-		_, _, err := parquetio.Parquet{}.WriteCheckpoint(io.Discard, slices.Values(actions))
+		_, _, err := parquetio.Parquet{}.WriteCheckpoint(io.Discard, slices.Values(actions), parquetio.CheckpointLayout{})
 		require.NoError(b, err)
 	}
 	perSecond(b, len(actions))

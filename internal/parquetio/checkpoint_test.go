@@ -34,7 +34,7 @@ func checkpointActions() []delta.Action {
 
 func writeCheckpoint(t testing.TB, actions []delta.Action) []byte {
 	var out bytes.Buffer
-	rows, _, err := parquetio.Parquet{}.WriteCheckpoint(&out, slices.Values(actions))
+	rows, _, err := parquetio.Parquet{}.WriteCheckpoint(&out, slices.Values(actions), parquetio.CheckpointLayout{})
 	require.NoError(t, err)
 	require.EqualValues(t, len(actions), rows)
 	return out.Bytes()
@@ -61,7 +61,7 @@ func TestCheckpointRoundTrip(t *testing.T) {
 }
 
 func TestCheckpointCounts(t *testing.T) {
-	rows, adds, err := parquetio.Parquet{}.WriteCheckpoint(&bytes.Buffer{}, slices.Values(checkpointActions()))
+	rows, adds, err := parquetio.Parquet{}.WriteCheckpoint(&bytes.Buffer{}, slices.Values(checkpointActions()), parquetio.CheckpointLayout{})
 	require.NoError(t, err)
 	require.EqualValues(t, 9, rows)
 	require.EqualValues(t, 2, adds)
@@ -88,8 +88,8 @@ func TestCheckpointBytesAreDeterministic(t *testing.T) {
 }
 
 func TestCheckpointRefusesOtherActions(t *testing.T) {
-	_, _, err := parquetio.Parquet{}.WriteCheckpoint(&bytes.Buffer{}, slices.Values([]delta.Action{{CommitInfo: &delta.CommitInfo{}}}))
-	require.ErrorContains(t, err, "no classic checkpoint holds")
+	_, _, err := parquetio.Parquet{}.WriteCheckpoint(&bytes.Buffer{}, slices.Values([]delta.Action{{CommitInfo: &delta.CommitInfo{}}}), parquetio.CheckpointLayout{})
+	require.ErrorContains(t, err, "does not hold")
 }
 
 func TestCheckpointSharesPartitionValues(t *testing.T) {

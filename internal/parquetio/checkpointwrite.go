@@ -1,9 +1,11 @@
 package parquetio
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"iter"
+	"sort"
 
 	"github.com/parquet-go/parquet-go"
 
@@ -15,7 +17,7 @@ const (
 	checkpointGroupRows = 100_000 // rows of a row group
 )
 
-// The columns of a classic checkpoint. A field that is not optional always has a value where its struct has one, also
+// The columns of checkpoints. A field that is not optional always has a value where its struct has one, also
 // 0, false and "": the library stores the zero value of an optional field as NULL.
 type checkpointRow struct {
 	Txn      *checkpointTxn      `parquet:"txn"`
@@ -24,6 +26,8 @@ type checkpointRow struct {
 	Metadata *checkpointMetadata `parquet:"metaData"`
 	Protocol *checkpointProtocol `parquet:"protocol"`
 	Domain   *checkpointDomain   `parquet:"domainMetadata"`
+	Head     *checkpointHead     `parquet:"checkpointMetadata"`
+	Sidecar  *checkpointSidecar  `parquet:"sidecar"`
 }
 
 type checkpointTxn struct {
@@ -95,9 +99,21 @@ type checkpointDomain struct {
 	Removed       bool   `parquet:"removed"`
 }
 
-// WriteCheckpoint writes a classic checkpoint with the actions in the order given. Actions that no checkpoint holds are
-// an error. Statistics and tags of removes are left out, as the protocol has it.
-func (Parquet) WriteCheckpoint(w io.Writer, actions iter.Seq[delta.Action]) (rows, adds int64, err error) {
+type checkpointHead struct {
+	Version int64             `parquet:"version"`
+	Tags    map[string]string `parquet:"tags,optional"`
+}
+
+type checkpointSidecar struct {
+	Path             string            `parquet:"path"`
+	SizeInBytes      int64             `parquet:"sizeInBytes"`
+	ModificationTime int64             `parquet:"modificationTime"`
+	Tags             map[string]string `parquet:"tags,optional"`
+}
+
+// WriteCheckpoint writes a checkpoint file with the actions in the order given. Actions that the
+// layout does not hold are an error. Statistics and tags of removes are left out, as the protocol has it.
+func (Parquet) WriteCheckpoint(w io.Writer, actions iter.Seq[delta.Action], l CheckpointLayout) (rows, adds int64, err error) {
 	s := &sink{w: w}
 	defer func() {
 		if p := recover(); p != nil {
@@ -110,7 +126,7 @@ func (Parquet) WriteCheckpoint(w io.Writer, actions iter.Seq[delta.Action]) (row
 			rows, adds, err = 0, 0, fmt.Errorf("write a checkpoint: %w", err)
 		}
 	}()
-	c := newCheckpointWriter(s)
+	c := newCheckpointWriter(s, l)
 	for a := range actions {
 		if err := c.write(a); err != nil {
 			return 0, 0, err
@@ -122,31 +138,61 @@ func (Parquet) WriteCheckpoint(w io.Writer, actions iter.Seq[delta.Action]) (row
 	return c.rows, c.adds, c.file.Close()
 }
 
+// fileColumn is where the values of a column of the file come from: a column of baseSchema, or a
+// typed form.
+type fileColumn struct {
+	base  int
+	typed *typedLeaf
+}
+
 // checkpointWriter hands rows to the library, many at once.
 type checkpointWriter struct {
-	file       *parquet.GenericWriter[checkpointRow]
-	batch      []checkpointRow
+	layout     CheckpointLayout
+	file       *parquet.Writer
+	columns    []fileColumn
+	base       parquet.Row
+	starts     []int // in base, of each column of baseSchema, and its end
+	batch      []parquet.Row
 	rows, adds int64
 }
 
-func newCheckpointWriter(w io.Writer) *checkpointWriter {
-	return &checkpointWriter{
+func newCheckpointWriter(w io.Writer, l CheckpointLayout) *checkpointWriter {
+	schema := l.schema()
+	c := &checkpointWriter{
+		layout: l, columns: make([]fileColumn, len(schema.Columns())),
 		// The library puts no space behind the version; with it the text is that of createdBy.
-		file: parquet.NewGenericWriter[checkpointRow](w, parquet.Compression(&parquet.Snappy),
+		file: parquet.NewWriter(w, schema, parquet.Compression(&parquet.Snappy),
 			parquet.CreatedBy("idem", "1 ", "0"), parquet.MaxRowsPerRowGroup(checkpointGroupRows)),
-		batch: make([]checkpointRow, 0, checkpointBatch),
+		batch:  make([]parquet.Row, 0, checkpointBatch),
+		starts: make([]int, len(baseSchema.Columns())+1),
 	}
+	for i, path := range baseSchema.Columns() {
+		if leaf, ok := schema.Lookup(path...); ok {
+			c.columns[leaf.ColumnIndex].base = i
+		}
+	}
+	for _, leaf := range l.leaves(schema) {
+		c.columns[leaf.column].typed = &leaf
+	}
+	return c
 }
 
 func (c *checkpointWriter) write(a delta.Action) error {
-	row, err := checkpointRowOf(a)
+	row, err := checkpointRowOf(a, c.layout.Content)
 	if err != nil {
 		return err
 	}
-	c.batch = append(c.batch, row)
-	c.rows++
 	if a.Add != nil {
 		c.adds++
+		if c.layout.SkipText {
+			row.Add.Stats = ""
+		}
+	}
+	c.rows++
+	n := len(c.batch)
+	c.batch = c.batch[:n+1]
+	if c.batch[n], err = c.values(c.batch[n][:0], &row, a.Add); err != nil {
+		return err
 	}
 	if len(c.batch) < cap(c.batch) {
 		return nil
@@ -154,15 +200,93 @@ func (c *checkpointWriter) write(a delta.Action) error {
 	return c.flush()
 }
 
+// values are those of a row, in the order of the file's columns.
+func (c *checkpointWriter) values(to parquet.Row, row *checkpointRow, add *delta.Add) (parquet.Row, error) {
+	c.base = baseSchema.Deconstruct(c.base[:0], row)
+	sortEntries(c.base)
+	for i := len(c.base) - 1; i >= 0; i-- {
+		c.starts[c.base[i].Column()] = i
+	}
+	c.starts[len(c.starts)-1] = len(c.base)
+	var typed delta.TypedValues
+	if add != nil && c.layout.Typed != nil {
+		var err error
+		if typed, err = c.layout.Typed.Values(add); err != nil {
+			return to, err
+		}
+	}
+	for i, column := range c.columns {
+		if column.typed == nil {
+			for _, v := range c.base[c.starts[column.base]:c.starts[column.base+1]] {
+				to = append(to, v.Level(v.RepetitionLevel(), v.DefinitionLevel(), i))
+			}
+			continue
+		}
+		v, err := column.typed.value(&typed, add != nil)
+		if err != nil {
+			return to, err
+		}
+		to = append(to, v)
+	}
+	return to, nil
+}
+
+// mapKeys are the columns of baseSchema that hold the keys of maps; the next one holds the values.
+var mapKeys = func() map[int]bool {
+	keys := map[int]bool{}
+	for i, path := range baseSchema.Columns() {
+		keys[i] = len(path) > 2 && path[len(path)-1] == "key"
+	}
+	return keys
+}()
+
+// sortEntries puts the entries of maps, which the library takes in any order, into that of their
+// keys.
+func sortEntries(row parquet.Row) {
+	for from := 0; from < len(row); {
+		column := row[from].Column()
+		to := from + 1
+		for to < len(row) && row[to].Column() == column {
+			to++
+		}
+		if n := to - from; mapKeys[column] && n > 1 {
+			sort.Sort(entries{row[from:to], row[to : to+n]})
+			for i := range n {
+				row[from+i] = row[from+i].Level(min(i, 1), row[from+i].DefinitionLevel(), column)
+				row[to+i] = row[to+i].Level(min(i, 1), row[to+i].DefinitionLevel(), column+1)
+			}
+		}
+		from = to
+	}
+}
+
+type entries struct{ keys, values []parquet.Value }
+
+func (e entries) Len() int { return len(e.keys) }
+
+func (e entries) Less(i, j int) bool {
+	return bytes.Compare(e.keys[i].ByteArray(), e.keys[j].ByteArray()) < 0
+}
+
+func (e entries) Swap(i, j int) {
+	e.keys[i], e.keys[j] = e.keys[j], e.keys[i]
+	e.values[i], e.values[j] = e.values[j], e.values[i]
+}
+
 func (c *checkpointWriter) flush() error {
-	_, err := c.file.Write(c.batch)
-	clear(c.batch)
+	_, err := c.file.WriteRows(c.batch)
 	c.batch = c.batch[:0]
 	return err
 }
 
-func checkpointRowOf(a delta.Action) (checkpointRow, error) {
-	switch {
+func checkpointRowOf(a delta.Action, content CheckpointContent) (checkpointRow, error) {
+	switch other := a.Add == nil && a.Remove == nil; {
+	case content == CheckpointSidecar && other:
+	case content == CheckpointManifest && a.CheckpointMetadata != nil:
+		return checkpointRow{Head: &checkpointHead{Version: a.CheckpointMetadata.Version, Tags: a.CheckpointMetadata.Tags}}, nil
+	case content == CheckpointManifest && a.Sidecar != nil:
+		return checkpointRow{Sidecar: &checkpointSidecar{
+			Path: a.Sidecar.Path, SizeInBytes: a.Sidecar.SizeInBytes, ModificationTime: a.Sidecar.ModificationTime, Tags: a.Sidecar.Tags}}, nil
 	case a.Add != nil:
 		return checkpointRow{Add: checkpointAddOf(a.Add)}, nil
 	case a.Remove != nil:
@@ -176,7 +300,7 @@ func checkpointRowOf(a delta.Action) (checkpointRow, error) {
 	case a.Protocol != nil:
 		return checkpointRow{Protocol: checkpointProtocolOf(a.Protocol)}, nil
 	}
-	return checkpointRow{}, fmt.Errorf("an action that no classic checkpoint holds: %+v", a)
+	return checkpointRow{}, fmt.Errorf("an action that this file of a checkpoint does not hold: %+v", a)
 }
 
 func checkpointAddOf(a *delta.Add) *checkpointAdd {

@@ -38,8 +38,8 @@ type Codec interface {
 	// and names src.
 	Open(ctx context.Context, src Source, o ReadOptions) (Reader, error)
 
-	// WriteCheckpoint writes one classic checkpoint file and returns the counts of rows and of adds in it.
-	WriteCheckpoint(w io.Writer, actions iter.Seq[delta.Action]) (rows, adds int64, err error)
+	// WriteCheckpoint writes one file of a checkpoint and returns the counts of rows and of adds in it.
+	WriteCheckpoint(w io.Writer, actions iter.Seq[delta.Action], l CheckpointLayout) (rows, adds int64, err error)
 
 	// ReadCheckpoint calls f for each row. The actions may be kept; equal partition values share one map, which nobody
 	// may change.

@@ -86,14 +86,17 @@ func appendStruct(b []byte, s *array.Struct, i int) []byte {
 	return append(b, '}')
 }
 
-// appendCell appends nothing for NULL and for what statistics do not hold.
+// appendCell appends nothing for NULL, for a struct of nothing and for what statistics do not hold.
 func appendCell(b []byte, arr arrow.Array, i int) []byte {
 	if arr.IsNull(i) {
 		return b
 	}
 	switch a := arr.(type) {
 	case *array.Struct:
-		return appendStruct(b, a, i)
+		if out := appendStruct(b, a, i); len(out) > len(b)+len("{}") {
+			return out
+		}
+		return b
 	case *array.Int64:
 		return strconv.AppendInt(b, a.Value(i), 10)
 	case *array.Float32:

@@ -156,7 +156,7 @@ func TestTheStubKeepsCheckpoints(t *testing.T) {
 				return
 			}
 		}
-	})
+	}, parquetio.CheckpointLayout{})
 	require.NoError(t, err)
 	require.Equal(t, []int64{3, 1}, []int64{rows, adds})
 	for _, stats := range []bool{true, false} {
