@@ -174,6 +174,11 @@ func TestMappingFollowsTheMetadata(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, delta.MappingName, on.Mapping(), "the schema is the same, the mode is not")
 	require.Equal(t, delta.MappingNone, snap.Mapping(), "snapshots do not change")
+	m2 := m
+	m2.Configuration = mode("id")
+	other, err := on.Advance(2, []delta.Action{{Metadata: &m2}})
+	require.NoError(t, err)
+	require.Equal(t, delta.MappingID, other.Mapping(), "a reader believes the log, whatever its writer was allowed")
 	same, err := on.Advance(2, nil)
 	require.NoError(t, err)
 	require.Equal(t, delta.MappingName, same.Mapping())
