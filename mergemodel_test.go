@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/idemtable/idem"
+	feeds "github.com/idemtable/idem/changes"
 	"github.com/idemtable/idem/delta/store"
 )
 
@@ -202,6 +203,17 @@ type modelMerge struct {
 	matches, older, ties, differs int64
 	updatedBySource, goneBySource int64
 	refused                       string
+	feed                          []string // what really changes, as the change data feed tells it
+}
+
+// tell adds a change to the feed, an update if it has two rows.
+func (m *modelMerge) tell(change string, list ...order) {
+	if len(list) == 2 {
+		m.tell("update_preimage", list[0])
+		m.tell("update_postimage", list[1])
+		return
+	}
+	m.feed = append(m.feed, change+" "+written(list)[0])
 }
 
 // run gives the table after the merge, and counts.
@@ -231,8 +243,10 @@ func (m *modelMerge) run(table, source []order) []order {
 			continue
 		}
 		if c := first(m.unmatched, s, nil); c != nil && c.do == idem.DoSet {
-			out = append(out, c.set(s, order{absent, s.id, -1, absent}, nil))
+			row := c.set(s, order{absent, s.id, -1, absent}, nil)
+			out = append(out, row)
 			m.inserted++
+			m.tell("insert", row)
 		}
 	}
 	return out
@@ -264,11 +278,13 @@ func (m *modelMerge) meets(out []order, s *order, t order) []order {
 		return append(out, t)
 	case c.do == idem.DoDelete:
 		m.deleted++
+		m.tell("delete", t)
 		return out
 	}
 	next := c.set(s, t, &t)
 	if next != t {
 		m.updated++
+		m.tell("update", t, next)
 	}
 	return append(out, next)
 }
@@ -281,12 +297,14 @@ func (m *modelMerge) others(out []order, t order) []order {
 	case c.do == idem.DoDelete:
 		m.deleted++
 		m.goneBySource++
+		m.tell("delete", t)
 		return out
 	}
 	next := c.set(nil, t, &t)
 	if next != t {
 		m.updated++
 		m.updatedBySource++
+		m.tell("update", t, next)
 	}
 	return append(out, next)
 }
@@ -445,6 +463,25 @@ func drawProperties(t *rapid.T) map[string]string {
 	return out
 }
 
+// fed is the change data feed of a version.
+func fed(t *testing.T, table *idem.Table, version int64) []string {
+	t.Helper()
+	out := []string{}
+	for batch, err := range feeds.Rows(t.Context(), table, feeds.Request{From: feeds.Version(version), To: feeds.Version(version)}) {
+		require.NoError(t, err)
+		text := func(c, i int) string {
+			if batch.Column(c).IsNull(i) {
+				return absent
+			}
+			return batch.Column(c).ValueStr(i)
+		}
+		for i := range int(batch.NumRows()) {
+			out = append(out, text(4, i)+" "+text(0, i)+"/"+text(1, i)+"/"+text(2, i)+"/"+text(3, i))
+		}
+	}
+	return out
+}
+
 // TestClausesAgainstTheModel merges by drawn clauses, and compares rows, counts, refusals and the
 // second call with the model.
 func TestClausesAgainstTheModel(t *testing.T) {
@@ -463,8 +500,8 @@ func TestClausesAgainstTheModel(t *testing.T) {
 			request.NullKeys = idem.MatchNulls
 		}
 		source := unique(drawRows(rt, "source", 20, map[bool]int64{true: -1}[m.nulls], 0), m.guarded)
-		mem := store.NewMem()
-		table, _, err := idem.CreateStore(t.Context(), mem, idem.Definition{Schema: orders, PartitionBy: []string{"day"}, Properties: drawProperties(rt)}, idem.Options{
+		mem, properties := store.NewMem(), drawProperties(rt)
+		table, _, err := idem.CreateStore(t.Context(), mem, idem.Definition{Schema: orders, PartitionBy: []string{"day"}, Properties: properties}, idem.Options{
 			Parallelism: rapid.IntRange(1, 3).Draw(rt, "Parallelism"), MemoryBytes: rapid.SampledFrom([]int64{0, 1}).Draw(rt, "MemoryBytes"), TempDir: dir,
 		})
 		require.NoError(rt, err)
@@ -501,6 +538,9 @@ func TestClausesAgainstTheModel(t *testing.T) {
 			require.Equal(rt, model.differs, res.TiesDiffering)
 		}
 		require.Equal(rt, model.changed() || request.Txn.AppID != "", res.Outcome == idem.Committed)
+		if properties["delta.enableChangeDataFeed"] != "" && res.Outcome == idem.Committed {
+			require.ElementsMatch(rt, model.feed, fed(t, table, res.Version))
+		}
 
 		res, err = table.Merge(t.Context(), modelReader(source), request)
 		require.NoError(rt, err)

@@ -98,6 +98,9 @@ func TestSecondCallOfMergeWithClauses(t *testing.T) {
 	})
 }
 
+// marked are the properties of a table whose rows are deleted by vectors.
+var marked = []string{"delta.enableDeletionVectors", "true"}
+
 // TestMergesWithClausesAtOnce: whatever another writer does just before our commit, the table is what
 // it would be if we had come after it.
 func TestMergesWithClausesAtOnce(t *testing.T) {
@@ -128,11 +131,14 @@ func TestMergesWithClausesAtOnce(t *testing.T) {
 		}},
 	} {
 		t.Run(c.why, func(t *testing.T) {
-			for _, memory := range []int64{0, 1} {
+			for _, asks := range []struct {
+				memory     int64
+				properties []string
+			}{{0, nil}, {1, nil}, {0, marked}, {1, append([]string{"delta.enableChangeDataFeed", "true", "delta.enableRowTracking", "true"}, marked...)}} {
 				begin := func() *fixture {
-					f := newFixture(t)
+					f := newFixture(t, asks.properties...)
 					var err error
-					f.table, err = idem.OpenStore(t.Context(), f.store, idem.Options{Parallelism: 1, MemoryBytes: memory, TempDir: t.TempDir()})
+					f.table, err = idem.OpenStore(t.Context(), f.store, idem.Options{Parallelism: 1, MemoryBytes: asks.memory, TempDir: t.TempDir()})
 					require.NoError(t, err)
 					_, err = f.table.Append(t.Context(), rowsOf(order{"d1", 1, 1, "a"}, order{"d1", 2, 1, "b"}, order{"d1", 3, 1, "stale"}, order{"d2", 8, 1, "d"}, order{"d2", 9, 1, "e"}), idem.Append{Reason: "test"})
 					require.NoError(t, err)
