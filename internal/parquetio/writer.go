@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -37,6 +38,18 @@ var compressions = map[string]struct {
 	"uncompressed": {compress.Codecs.Uncompressed, ".parquet"},
 	"lz4":          {compress.Codecs.Lz4Raw, ".lz4raw.parquet"},
 	"lz4_raw":      {compress.Codecs.Lz4Raw, ".lz4raw.parquet"},
+}
+
+// FormatVersion reads the table property delta.parquet.format.version: 1.0.0, or 2.x.y, from which on data pages have
+// version 2. ok is false for what is neither.
+func FormatVersion(text string) (pageV2, ok bool) {
+	parts := strings.Split(text, ".")
+	for _, p := range parts {
+		if _, err := strconv.ParseUint(p, 10, 16); err != nil {
+			return false, false
+		}
+	}
+	return parts[0] == "2", len(parts) == 3 && parts[0] == "2" || text == "1.0.0"
 }
 
 // Ext is the file name's ending. That of an unknown codec is ".parquet"; NewWriter refuses it.

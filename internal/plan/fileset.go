@@ -65,7 +65,7 @@ type filePart struct {
 }
 
 // NewFileSet prepares to write files of a kind for the table as snap has it. The codec is that of
-// ctx. A compression that idem lacks wraps [delta.ErrUnsupported].
+// ctx. A compression or a version of the format that idem lacks wraps [delta.ErrUnsupported].
 func NewFileSet(ctx context.Context, env *Env, snap *delta.Snapshot, kind FileKind) (*FileSet, error) {
 	if kind == CopiedRows {
 		if err := keepsIDs(snap); err != nil {
@@ -84,6 +84,11 @@ func NewFileSet(ctx context.Context, env *Env, snap *delta.Snapshot, kind FileKi
 		if !slices.Contains([]string{"snappy", "zstd", "gzip", "none", "uncompressed", "lz4", "lz4_raw"}, f.option.Codec) {
 			return nil, fmt.Errorf("%w: the table property %s is %q; set it to snappy, zstd, gzip, lz4_raw or none",
 				delta.ErrUnsupported, compressionProperty, c)
+		}
+	}
+	if v, ok := snap.Property(formatVersionProperty); ok {
+		if f.option.PageV2, ok = parquetio.FormatVersion(v); !ok {
+			return nil, fmt.Errorf("%w: the table property %s is %q; set it to 1.0.0 or to a version 2.x.y", delta.ErrUnsupported, formatVersionProperty, v)
 		}
 	}
 	return f, nil

@@ -453,6 +453,20 @@ func TestFileSetCompression(t *testing.T) {
 	require.ErrorContains(t, err, "lzo")
 }
 
+func TestFileSetFormatVersion(t *testing.T) {
+	mem := checked(t)
+	for version, ok := range map[string]bool{"1.0.0": true, "2.6.0": true, "3.0.0": false, "two": false} {
+		snap := snapshot(t, numberFields, nil, map[string]string{"delta.parquet.format.version": version})
+		_, err := plan.NewFileSet(t.Context(), newEnv(store.NewMem(), mem), snap, plan.NewRows)
+		if ok {
+			require.NoError(t, err, version)
+			continue
+		}
+		require.ErrorIs(t, err, delta.ErrUnsupported)
+		require.ErrorContains(t, err, version)
+	}
+}
+
 func TestFileSetRefusesOtherSchemas(t *testing.T) {
 	mem := checked(t)
 	snap := snapshot(t, numberFields, nil, nil)
