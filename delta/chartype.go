@@ -92,6 +92,10 @@ func (p *charParser) parse(depth int) (*CharType, bool) {
 		return p.parts(depth, "<key>", "<value>")
 	case "struct":
 		return p.fields(depth)
+	default:
+		if strings.Contains(word, ":") {
+			return nil, false
+		}
 	}
 	if p.skip("(") { // of decimal
 		p.until(")")

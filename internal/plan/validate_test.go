@@ -159,3 +159,53 @@ func TestValidatorHeedsTheProtocol(t *testing.T) {
 		}
 	}
 }
+
+func TestValidateLengths(t *testing.T) {
+	text := func(f delta.Field, declared string) delta.Field {
+		raw, _ := json.Marshal(declared)
+		f.Metadata = map[string]json.RawMessage{delta.CharTypeKey: raw}
+		return f
+	}
+	inner := &delta.Struct{Fields: []delta.Field{nullable("a", delta.String), nullable("b", &delta.Array{Element: delta.String, ContainsNull: true})}}
+	later := &delta.Struct{Fields: []delta.Field{text(nullable("a", delta.String), "varchar(1)")}}
+	snap := snapshot(t, []delta.Field{
+		text(nullable("c", delta.String), "char(3)"), text(nullable("v", delta.String), "varchar(2)"),
+		text(nullable("s", inner), "struct<a:char(1),b:array<varchar(2)>>"),
+		text(nullable("m", &delta.Map{Key: delta.String, Value: delta.String, ValueContainsNull: true}), "map<char(2),varchar(1)>"),
+		nullable("later", later), nullable("free", delta.String),
+	}, nil, nil)
+	v, err := plan.NewValidator(snap)
+	require.NoError(t, err)
+	for _, c := range []struct {
+		why, rows string
+		says      []string
+	}{
+		{"all fits", `[{"c": "abc", "v": "é€", "s": {"a": "x", "b": ["yy", null]}, "m": [{"key": "kk", "value": "v"}], "later": {"a": "1"}, "free": "as long as it is"}, {"c": "a"}, {}]`, nil},
+		{"a char", `[{"c": "abc"}, {"c": "abcd"}, {"c": "abcde"}]`, []string{`"c" is char(3)`, "2 of 3 rows", "row 102", "(abcd)"}},
+		{"spaces at the end count", `[{"v": "a  "}]`, []string{`"v" is varchar(2)`, "row 101"}},
+		{"characters count, not bytes", `[{"v": "é€é"}]`, []string{`"v" is varchar(2)`}},
+		{"a field", `[{"s": {"a": "xy"}}]`, []string{`"s.a" is char(1)`}},
+		{"an element", `[{"v": "a"}, {"s": {"b": ["ok", "too long", "longer"]}}]`, []string{`"s.b.element" is varchar(2)`, "1 of 2 rows", "row 102"}},
+		{"a key", `[{"m": [{"key": "kkk", "value": null}]}]`, []string{`"m.key" is char(2)`}},
+		{"a value", `[{"m": [{"key": "k", "value": "vv"}]}]`, []string{`"m.value" is varchar(1)`}},
+		{"a field that says so itself", `[{"later": {"a": "12"}}]`, []string{`"later.a" is varchar(1)`}},
+	} {
+		t.Run(c.why, func(t *testing.T) {
+			mem := checked(t)
+			batch := fromRows(t, mem, snap.ArrowSchema(), c.rows)
+			defer batch.Release()
+			err := v.Check(mem, batch, 100)
+			if c.says == nil {
+				require.NoError(t, err)
+				return
+			}
+			require.ErrorIs(t, err, delta.ErrInput)
+			for _, s := range c.says {
+				require.ErrorContains(t, err, s)
+			}
+		})
+	}
+	_, err = plan.NewValidator(snapshot(t, []delta.Field{text(nullable("c", delta.String), "char(")}, nil, nil))
+	require.ErrorIs(t, err, delta.ErrUnsupported, "a length that nobody can read is checked by nobody")
+	require.ErrorContains(t, err, `"c"`)
+}
