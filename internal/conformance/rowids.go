@@ -45,7 +45,7 @@ func (c *check) rowIDs(ctx context.Context, snap *delta.Snapshot, want RowTracki
 	if err != nil {
 		return err
 	}
-	if got := Hash(canonical); got != want.Hash {
+	if got := Hash(canonical); want.Hash != "" && got != want.Hash {
 		c.fault("version %d: the rows with their ids hash to %s, not %s; the first is %s", want.Version, got, want.Hash, firstOf(canonical))
 	}
 	if len(want.Rows) > 0 {
