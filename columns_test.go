@@ -361,3 +361,89 @@ func TestCreateRefusesRules(t *testing.T) {
 		})
 	}
 }
+
+// TestCreateWithFeatures: what properties ask for is there, rows go in and come back, and the same
+// definition finds the table.
+func TestCreateWithFeatures(t *testing.T) {
+	for _, c := range []struct {
+		why        string
+		properties map[string]string
+		cluster    []string
+		supports   []string
+	}{
+		{"column mapping by name", map[string]string{"delta.columnMapping.mode": "name"}, nil, []string{"columnMapping"}},
+		{"column mapping by id", map[string]string{"delta.columnMapping.mode": "id"}, nil, []string{"columnMapping"}},
+		{"clusters", nil, []string{"id", "Place.city"}, []string{"clustering", "domainMetadata"}},
+		{"clusters of mapped columns", map[string]string{"delta.columnMapping.mode": "name"}, []string{"place.city"}, []string{"clustering", "columnMapping"}},
+		{"deletion vectors", map[string]string{"delta.enableDeletionVectors": "true"}, nil, []string{"deletionVectors"}},
+		{"a change data feed", map[string]string{"delta.enableChangeDataFeed": "true"}, nil, []string{"changeDataFeed"}},
+		{"row tracking", map[string]string{"delta.enableRowTracking": "true"}, nil, []string{"rowTracking", "domainMetadata"}},
+		{"commit times", map[string]string{"delta.enableInCommitTimestamps": "true"}, nil, []string{"inCommitTimestamp"}},
+		{"a feature by name", map[string]string{"delta.feature.v2Checkpoint": "supported"}, nil, []string{"v2Checkpoint"}},
+		{"many at once", map[string]string{
+			"delta.columnMapping.mode": "id", "delta.enableDeletionVectors": "true", "delta.enableRowTracking": "true", "delta.enableChangeDataFeed": "true",
+			"delta.enableInCommitTimestamps": "true", "delta.checkpointPolicy": "v2",
+		}, []string{"user"}, []string{"columnMapping", "deletionVectors", "rowTracking", "changeDataFeed", "inCommitTimestamp", "clustering"}},
+	} {
+		t.Run(c.why, func(t *testing.T) {
+			f := &fixture{t: t, mem: store.NewMem()}
+			d := visits()
+			d.Properties, d.ClusterBy = c.properties, c.cluster
+			if c.cluster != nil {
+				d.PartitionBy = nil
+			}
+			table, res, err := idem.CreateStore(t.Context(), f.mem, d, idem.Options{Parallelism: 1})
+			require.NoError(t, err)
+			require.Equal(t, idem.Committed, res.Outcome)
+			for _, feature := range c.supports {
+				require.True(t, table.Snapshot().Protocol().Supports(feature), feature)
+			}
+			_, err = table.Append(t.Context(), visitRows(visit{"a", noon}, visit{"b", noon}), idem.Append{Reason: "test"})
+			require.NoError(t, err)
+			_, err = table.Merge(t.Context(), visitRows(visit{"b", noon + 86_400_000_000}, visit{"c", noon}), idem.Merge{On: []string{"user"}, Newer: []string{"at"}})
+			require.NoError(t, err)
+			_, err = table.Delete(t.Context(), idem.Delete{Where: "user = 'a'"})
+			require.NoError(t, err)
+			require.Equal(t, []string{"b 15 2023-11-16 new", "c 20 2023-11-15 new"}, f.visited())
+			_, res, err = idem.CreateStore(t.Context(), f.mem, d, idem.Options{})
+			require.NoError(t, err)
+			require.Equal(t, idem.Unchanged, res.Outcome)
+			checkLog(t, f.mem)
+			if c.cluster == nil {
+				return
+			}
+			d.ClusterBy = []string{"at"}
+			_, _, err = idem.CreateStore(t.Context(), f.mem, d, idem.Options{})
+			require.ErrorIs(t, err, idem.ErrConflict)
+			require.ErrorContains(t, err, "clustering")
+		})
+	}
+}
+
+// TestMappedColumnsHaveNamesOfTheirOwn: as in a table that Spark makes, files do not know the names of
+// columns.
+func TestMappedColumnsHaveNamesOfTheirOwn(t *testing.T) {
+	mem := store.NewMem()
+	d := visits()
+	d.Properties = map[string]string{"delta.columnMapping.mode": "name"}
+	table, _, err := idem.CreateStore(t.Context(), mem, d, idem.Options{})
+	require.NoError(t, err)
+	seen := map[string]bool{}
+	var look func(s *delta.Struct)
+	look = func(s *delta.Struct) {
+		for _, f := range s.Fields {
+			require.Regexp(t, `^col-[0-9a-f]{8}-[0-9a-f-]{27}$`, f.PhysicalName())
+			require.False(t, seen[f.PhysicalName()], "each its own")
+			seen[f.PhysicalName()] = true
+			if below, ok := f.Type.(*delta.Struct); ok {
+				look(below)
+			}
+		}
+	}
+	look(table.Snapshot().Schema())
+	max, _ := table.Snapshot().Property("delta.columnMapping.maxColumnId")
+	require.Equal(t, "8", max)
+	odd := idem.Definition{Schema: arrow.NewSchema([]arrow.Field{{Name: "a b, c", Type: arrow.PrimitiveTypes.Int64, Nullable: true}}, nil), Properties: d.Properties}
+	_, _, err = idem.CreateStore(t.Context(), store.NewMem(), odd, idem.Options{})
+	require.NoError(t, err, "such names may have any characters")
+}

@@ -142,7 +142,7 @@ func (d *draft) upgrade() error {
 	names := slices.Clone(d.features)
 	for i := range features {
 		f := &features[i]
-		if f.inUse != nil && f.inUse(&d.meta, d.schema) && !f.inUse(d.was.Metadata(), d.was.Schema()) && !supportsAny(&d.protocol, f.name) {
+		if f.inUse != nil && f.inUse(&d.meta, d.schema) && !f.inUse(d.was.Metadata(), d.was.Schema()) && !supportsAny(d.was.Protocol(), f.name) {
 			names = append(names, f.name)
 		}
 	}
