@@ -2,6 +2,7 @@ package vectors
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 
@@ -93,10 +94,20 @@ func (w *Writer) Close() error {
 	if w.w == nil {
 		return nil
 	}
-	if err := w.w.Close(); err != nil {
+	if err := w.w.Close(); err != nil && !w.ours(err) {
 		w.err = fmt.Errorf("write %s: %w", w.key, err)
 	}
 	return w.err
+}
+
+// ours says whether a file that exists already is the one being closed: a layer in between sent it
+// twice. Nobody else uses its name, which is a new UUID.
+func (w *Writer) ours(err error) bool {
+	if !errors.Is(err, store.ErrExist) {
+		return false
+	}
+	info, err := w.st.Head(w.ctx, w.key)
+	return err == nil && info.Size == w.at
 }
 
 // Abort drops what was written.
