@@ -13,9 +13,10 @@ import (
 )
 
 const (
-	sampleRows = 10_000 // by which columns are cut into ranges
-	sortRows   = 65_536 // that are written at once
-	mostRanges = 256    // into which rows are divided before they are sorted
+	leastSample = 200    // rows by which columns are cut into ranges
+	mostSample  = 10_000 //
+	sortRows    = 65_536 // that are written at once
+	mostRanges  = 256    // into which rows are divided before they are sorted
 )
 
 // sort writes the rows of the bin along the curve. They are divided into ranges of it, so that each
@@ -275,26 +276,31 @@ func (g *grid) part(place uint64) uint32 {
 	return uint32(at)
 }
 
-// sampler keeps rows of a stream so that each has the same chance.
+// sampler keeps rows of a stream so that each has the same chance, as many as its share of the budget
+// holds.
 type sampler struct {
-	random      *rand.Rand // of a fixed seed: the same files give the same layout
-	seen        int64
-	batches     []arrow.RecordBatch
-	which, rowI []int32 // of each row kept, its batch and its number there
+	random  *rand.Rand // of a fixed seed: the same files give the same layout
+	limit   int64      // rows; 0 until the first batch
+	seen    int64
+	batches []arrow.RecordBatch
+	held    int     // rows of the batches, those among them that were displaced, too
+	which   []int32 // of each row kept, its batch
+	row     []int32 // and its number there
 }
 
 func (s *sampler) take(c *copier, batch arrow.RecordBatch) error {
+	if s.limit == 0 {
+		s.limit = min(max(c.share()*batch.NumRows()/max(rows.Bytes(batch), 1), leastSample), mostSample)
+	}
 	var chosen []int32
 	for i := range batch.NumRows() {
 		slot := s.seen
-		if s.seen++; slot >= sampleRows {
-			if slot = s.random.Int64N(s.seen); slot >= sampleRows {
-				continue
-			}
-			s.which[slot], s.rowI[slot] = int32(len(s.batches)), int32(len(chosen))
-		} else {
-			s.which, s.rowI = append(s.which, int32(len(s.batches))), append(s.rowI, int32(len(chosen)))
+		if s.seen++; slot < s.limit {
+			s.which, s.row = append(s.which, 0), append(s.row, 0)
+		} else if slot = s.random.Int64N(s.seen); slot >= s.limit {
+			continue
 		}
+		s.which[slot], s.row[slot] = int32(len(s.batches)), int32(len(chosen))
 		chosen = append(chosen, int32(i))
 	}
 	if len(chosen) == 0 {
@@ -304,7 +310,24 @@ func (s *sampler) take(c *copier, batch arrow.RecordBatch) error {
 	if err != nil {
 		return fmt.Errorf("sample rows: %w", err)
 	}
-	s.batches = append(s.batches, kept)
+	s.batches, s.held = append(s.batches, kept), s.held+len(chosen)
+	if s.held > 2*len(s.row) {
+		return s.compact(c)
+	}
+	return nil
+}
+
+// compact lets go of the rows that were displaced.
+func (s *sampler) compact(c *copier) error {
+	all, err := s.rows(c)
+	if err != nil || all == nil {
+		return err
+	}
+	release(s.batches)
+	s.batches, s.held = []arrow.RecordBatch{all}, len(s.row)
+	for i := range s.row {
+		s.which[i], s.row[i] = 0, int32(i)
+	}
 	return nil
 }
 
@@ -313,7 +336,7 @@ func (s *sampler) rows(c *copier) (arrow.RecordBatch, error) {
 	if len(s.batches) == 0 {
 		return nil, nil
 	}
-	return rows.TakeFrom(c.env.Allocator, s.batches, s.which, s.rowI)
+	return rows.TakeFrom(c.env.Allocator, s.batches, s.which, s.row)
 }
 
 func (s *sampler) release() { release(s.batches) }
