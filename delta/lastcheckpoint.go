@@ -25,9 +25,19 @@ type LastCheckpoint struct {
 	Parts         int   // 0: not multi-part
 	SizeInBytes   int64
 	NumOfAddFiles int64
+	V2            *CheckpointFile // of a V2 checkpoint that is named by a UUID
 }
 
-var hintLayout = layout{"_last_checkpoint", 1, []string{"version", "size", "parts", "sizeInBytes", "numOfAddFiles", "checksum"}}
+// CheckpointFile is the top-level file of a V2 checkpoint.
+type CheckpointFile struct {
+	Path             string // base name
+	SizeInBytes      int64
+	ModificationTime int64 // milliseconds since the epoch
+}
+
+var hintLayout = layout{"_last_checkpoint", 1, []string{"version", "size", "parts", "sizeInBytes", "numOfAddFiles", "checksum", "v2Checkpoint"}}
+
+var checkpointFileLayout = layout{"v2Checkpoint", 3, []string{"path", "sizeInBytes", "modificationTime"}}
 
 // DecodeLastCheckpoint reads the hint file and holds it against its checksum if it has one. The
 // hint is advisory: whatever the error, the table is read as if there were no hint.
@@ -63,6 +73,8 @@ func decodeHint(data []byte) (c LastCheckpoint, err error) {
 			c.NumOfAddFiles, err = s.long()
 		case 5:
 			checksum, err = s.str()
+		case 6:
+			c.V2, err = s.checkpointFile()
 		}
 		return err
 	})
@@ -83,6 +95,30 @@ func decodeHint(data []byte) (c LastCheckpoint, err error) {
 	return c, nil
 }
 
+// checkpointFile reads what a hint says of a V2 checkpoint, nil if that is not whole.
+func (s *scanner) checkpointFile() (*CheckpointFile, error) {
+	raw, err := s.raw()
+	if err != nil {
+		return nil, err
+	}
+	f, in := &CheckpointFile{}, scanner{data: raw}
+	err = in.record(&checkpointFileLayout, func(field int) (err error) {
+		switch field {
+		case 0:
+			f.Path, err = in.str()
+		case 1:
+			f.SizeInBytes, err = in.long()
+		case 2:
+			f.ModificationTime, err = in.long()
+		}
+		return err
+	})
+	if err != nil {
+		return nil, nil
+	}
+	return f, nil
+}
+
 // Encode writes the hint file with its checksum.
 func (c LastCheckpoint) Encode() []byte {
 	var w writer
@@ -94,6 +130,13 @@ func (c LastCheckpoint) Encode() []byte {
 	}
 	w.long("sizeInBytes", c.SizeInBytes)
 	w.long("numOfAddFiles", c.NumOfAddFiles)
+	if c.V2 != nil {
+		w.begin("v2Checkpoint")
+		w.text("path", c.V2.Path)
+		w.long("sizeInBytes", c.V2.SizeInBytes)
+		w.long("modificationTime", c.V2.ModificationTime)
+		w.close('}')
+	}
 	body := append(slices.Clone(w.b), '}')
 	checksum, err := hintChecksum(body)
 	if err != nil {

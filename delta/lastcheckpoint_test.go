@@ -47,6 +47,9 @@ func TestLastCheckpointRoundTrip(t *testing.T) {
 			Version: n.Draw(t, "version"), Size: n.Draw(t, "size"), Parts: rapid.IntRange(0, 1000).Draw(t, "parts"),
 			SizeInBytes: n.Draw(t, "bytes"), NumOfAddFiles: n.Draw(t, "adds"),
 		}
+		if rapid.Bool().Draw(t, "v2") {
+			c.V2 = &delta.CheckpointFile{Path: rapid.String().Draw(t, "path"), SizeInBytes: n.Draw(t, "size"), ModificationTime: n.Draw(t, "time")}
+		}
 		data := c.Encode()
 		require.Contains(t, string(data), `"checksum"`)
 		got, err := delta.DecodeLastCheckpoint(data)
@@ -62,6 +65,7 @@ func TestLastCheckpointOddities(t *testing.T) {
 	}{
 		{"no checksum", `{"version":3,"size":4}`, true},
 		{"unknown fields", `{"version":3,"v2Checkpoint":{"path":"p"},"tags":{}}`, true},
+		{"a v2Checkpoint of another form", `{"version":3,"v2Checkpoint":{"path":3}}`, true},
 		{"null parts", `{"version":3,"size":4,"parts":null}`, true},
 		{"empty", ``, false},
 		{"no version", `{"size":4}`, false},

@@ -13,10 +13,12 @@ import (
 	"github.com/idemtable/idem/internal/parquetio"
 )
 
-// Checkpoint writes the classic checkpoint of a snapshot, and then the hint. A checkpoint that
-// somebody else wrote for the version is left as it is. The commit of the version must be durable.
-// It is refused for a table that idem cannot write, and nothing is written if the files counted
-// while writing are not those of the snapshot.
+// Checkpoint writes a checkpoint of a snapshot, and then the hint. It is a V2 checkpoint in a table
+// that asks for them by delta.checkpointPolicy, but for every tenth, which is a classic one: clients
+// that know no other then see the protocol and not an old table. A classic checkpoint that somebody
+// else wrote for the version is left as it is. The commit of the version must be durable. It is
+// refused for a table that idem cannot write, and the hint is not written if the files counted while
+// writing are not those of the snapshot.
 func (l *Log) Checkpoint(ctx context.Context, snap *delta.Snapshot, now time.Time) error {
 	if l.opts.ReadOnly {
 		return fmt.Errorf("checkpoint of version %d: %w", snap.Version(), errReadOnly)
@@ -27,23 +29,19 @@ func (l *Log) Checkpoint(ctx context.Context, snap *delta.Snapshot, now time.Tim
 	return nil
 }
 
+// classicEvery is how many checkpoints of a table that asks for V2 come with one classic one.
+const classicEvery = 10
+
 func (l *Log) checkpoint(ctx context.Context, snap *delta.Snapshot, now time.Time) error {
 	if err := delta.GateWrite(snap.Protocol(), snap.Metadata(), snap.Schema()); err != nil {
 		return err
 	}
-	data, hint, err := l.encodeCheckpoint(ctx, snap, now)
-	if err != nil {
-		return err
+	write := l.writeClassic
+	if snap.CheckpointsV2() && snap.Version()/snap.CheckpointInterval()%classicEvery != classicEvery-1 {
+		write = l.writeV2
 	}
-	key := delta.CheckpointKey(snap.Version())
-	err = l.st.PutIfAbsent(ctx, key, data)
-	if errors.Is(err, store.ErrExist) {
-		info, err := l.st.Head(ctx, key)
-		if err != nil {
-			return err
-		}
-		hint.SizeInBytes = info.Size
-	} else if err != nil {
+	hint, err := write(ctx, l.source(ctx, snap, now))
+	if err != nil {
 		return err
 	}
 	if err := l.st.Put(ctx, delta.LastCheckpointKey, hint.Encode()); err != nil {
@@ -52,23 +50,24 @@ func (l *Log) checkpoint(ctx context.Context, snap *delta.Snapshot, now time.Tim
 	return nil
 }
 
-func (l *Log) encodeCheckpoint(ctx context.Context, snap *delta.Snapshot, now time.Time) ([]byte, delta.LastCheckpoint, error) {
+func (l *Log) writeClassic(ctx context.Context, s *checkpointSource) (delta.LastCheckpoint, error) {
 	var buf bytes.Buffer
-	source := &checkpointSource{ctx: ctx, l: l, snap: snap, now: now}
-	rows, adds, err := parquetio.From(ctx).WriteCheckpoint(&buf, source.actions(), parquetio.CheckpointLayout{})
+	rows, adds, err := parquetio.From(ctx).WriteCheckpoint(&buf, s.actions(), s.layout)
 	if err == nil {
-		err = source.err
+		err = s.check(rows, adds)
 	}
 	if err != nil {
-		return nil, delta.LastCheckpoint{}, err
+		return delta.LastCheckpoint{}, err
 	}
-	if adds != int64(snap.NumFiles()) || rows != source.yielded {
-		return nil, delta.LastCheckpoint{}, fmt.Errorf("%d files in %d of %d actions were written, the table has %d files: nothing was kept",
-			adds, rows, source.yielded, snap.NumFiles())
+	key := delta.CheckpointKey(s.snap.Version())
+	hint := delta.LastCheckpoint{Version: s.snap.Version(), Size: rows, SizeInBytes: int64(buf.Len()), NumOfAddFiles: adds}
+	err = l.st.PutIfAbsent(ctx, key, buf.Bytes())
+	if errors.Is(err, store.ErrExist) {
+		info, err := l.st.Head(ctx, key)
+		hint.SizeInBytes = info.Size
+		return hint, err
 	}
-	return buf.Bytes(), delta.LastCheckpoint{
-		Version: snap.Version(), Size: rows, SizeInBytes: int64(buf.Len()), NumOfAddFiles: adds,
-	}, nil
+	return hint, err
 }
 
 // checkpointSource yields the actions of a checkpoint. Files whose statistics the snapshot did not
@@ -78,8 +77,32 @@ type checkpointSource struct {
 	l       *Log
 	snap    *delta.Snapshot
 	now     time.Time
+	layout  parquetio.CheckpointLayout
+	untold  bool // statistics are wanted in no form
 	yielded int64
 	err     error
+}
+
+func (l *Log) source(ctx context.Context, snap *delta.Snapshot, now time.Time) *checkpointSource {
+	s := &checkpointSource{ctx: ctx, l: l, snap: snap, now: now}
+	text, typed := snap.CheckpointStats()
+	s.layout.SkipText, s.untold = typed && !text, !typed && !text
+	if typed {
+		s.layout.Typed = snap.TypedColumns()
+	}
+	return s
+}
+
+// check holds what was counted while writing against the snapshot.
+func (s *checkpointSource) check(rows, adds int64) error {
+	if s.err != nil {
+		return s.err
+	}
+	if adds != int64(s.snap.NumFiles()) || rows != s.yielded {
+		return fmt.Errorf("%d files in %d of %d actions were written, the table has %d files: the checkpoint is not used",
+			adds, rows, s.yielded, s.snap.NumFiles())
+	}
+	return nil
 }
 
 func (s *checkpointSource) actions() iter.Seq[delta.Action] {
@@ -89,6 +112,9 @@ func (s *checkpointSource) actions() iter.Seq[delta.Action] {
 			return yield(a)
 		}
 		deferred := make(map[string]*delta.Add)
+		if s.untold {
+			emit = withoutStats(emit)
+		}
 		for a := range s.snap.CheckpointActions(s.now) {
 			if a.Add != nil && a.Add.StatsDeferred && a.Add.Stats == "" {
 				deferred[logicalFile(a.Add)] = a.Add
@@ -101,6 +127,19 @@ func (s *checkpointSource) actions() iter.Seq[delta.Action] {
 		if len(deferred) > 0 {
 			s.completeDeferred(deferred, emit)
 		}
+	}
+}
+
+// withoutStats leaves statistics out, but for files with a deletion vector: without the number of
+// their rows nobody could count those that are left.
+func withoutStats(emit func(delta.Action) bool) func(delta.Action) bool {
+	return func(a delta.Action) bool {
+		if a.Add != nil && a.Add.DeletionVector == nil {
+			bare := *a.Add
+			bare.Stats = ""
+			a.Add = &bare
+		}
+		return emit(a)
 	}
 }
 

@@ -45,6 +45,8 @@ type Log struct {
 	st   store.Store
 	opts Options
 
+	sidecarRows int // of one sidecar that is written
+
 	mu     sync.Mutex
 	base   checkpoint // the one that the last Load began with; no parts: none
 	seen   int64      // a version that was the newest at seenAt
@@ -60,7 +62,7 @@ func New(st store.Store, o Options) *Log {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	o.Parallelism = max(o.Parallelism, 1)
-	return &Log{st: Retry(st, o.Clock, o.Random), opts: o, seen: -1}
+	return &Log{st: Retry(st, o.Clock, o.Random), opts: o, sidecarRows: sidecarRows, seen: -1}
 }
 
 // Store is the table's store, its reads tried again.
