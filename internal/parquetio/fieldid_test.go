@@ -1,11 +1,14 @@
 package parquetio_test
 
 import (
+	"bytes"
 	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/apache/arrow-go/v18/arrow"
+	pqfile "github.com/apache/arrow-go/v18/parquet/file"
+	"github.com/apache/arrow-go/v18/parquet/schema"
 	"github.com/stretchr/testify/require"
 
 	"github.com/idemtable/idem/delta"
@@ -42,6 +45,17 @@ func TestByID(t *testing.T) {
 	defer batch.Release()
 	data := writeFile(t, parquetio.WriteOptions{Allocator: mem}, written, batch)
 
+	f, err := pqfile.NewParquetReader(bytes.NewReader(data))
+	require.NoError(t, err)
+	ids := map[string]int32{}
+	gatherIDs(f.MetaData().Schema.Root(), "", ids)
+	require.Equal(t, map[string]int32{
+		"/col-id; of the, row=": 1, "/col-p.q": 2, "/col-p.q/col-x": 4, "/col-p.q/col-y": 5,
+		"/col-l": 3, "/col-l/list": -1, "/col-l/list/element": 12, "/col-l/list/element/col-x": 4, "/col-l/list/element/col-y": 5,
+		"/col-m": 9, "/col-m/key_value": -1, "/col-m/key_value/key": 13, "/col-m/key_value/value": 14,
+		"/col-m/key_value/value/col-x": 4, "/col-m/key_value/value/col-y": 5,
+	}, ids)
+
 	want := mappedSchema("renamed ")
 	got, err := readAll(t.Context(), source("f", data), want, parquetio.ReadOptions{ByID: true, Allocator: mem})
 	require.NoError(t, err)
@@ -54,6 +68,17 @@ func TestByID(t *testing.T) {
 	require.NoError(t, err)
 	defer byName.Release()
 	require.Equal(t, 300, byName.Column(0).Data().NullN(), "without ByID ids find nothing")
+}
+
+// gatherIDs collects the field_id of each node below one, by its path.
+func gatherIDs(group *schema.GroupNode, path string, into map[string]int32) {
+	for i := range group.NumFields() {
+		n := group.Field(i)
+		into[path+"/"+n.Name()] = n.FieldID()
+		if g, ok := n.(*schema.GroupNode); ok {
+			gatherIDs(g, path+"/"+n.Name(), into)
+		}
+	}
 }
 
 func columnText(t *testing.T, arr arrow.Array) string {

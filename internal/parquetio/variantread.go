@@ -12,6 +12,10 @@ import (
 	"github.com/idemtable/idem/delta"
 )
 
+// maxVariantBytes bounds what the variants of a batch are put together to. They have about the size of their columns,
+// unless names of fields are added to the metadata of each row.
+const maxVariantBytes = 16 * batchBytes
+
 // shredded says how variants are put together from the columns into which a file has split them: the group of a variant,
 // of an object's field or of an array's element.
 type shredded struct {
@@ -290,8 +294,8 @@ func (c *variantColumn) append(i int) error {
 		}
 		value, c.scratch = out, out
 	}
-	if err := checkTotal(max(c.values.DataLen()+len(value), c.metadata.DataLen()+len(raw))); err != nil {
-		return err
+	if total := c.values.DataLen() + len(value) + c.metadata.DataLen() + len(raw); total > maxVariantBytes && i > 0 || total > math.MaxInt32 {
+		return beyond(fmt.Sprintf("variants of %d bytes and more, put together, in one batch", total), maxVariantBytes, "write the rows with the names of shredded fields in the metadata")
 	}
 	c.values.Append(value)
 	c.metadata.Append(raw)
