@@ -5,6 +5,7 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/idemtable/idem/delta"
 )
@@ -66,6 +67,61 @@ func (p *Merge) canFill(snap *delta.Snapshot) error {
 	}
 	_, err := p.newRefillers(snap)
 	return err
+}
+
+// generates finds the generated columns among those that decide. What they are made of decides too: a
+// row that changes is judged again as it will be.
+func (s *mergeShape) generates(snap *delta.Snapshot, need map[string]bool) error {
+	for c, f := range s.table.Fields() {
+		if !need[f.Name] {
+			continue
+		}
+		g, err := newGeneration(snap, c)
+		if err != nil {
+			return err
+		}
+		if g == nil {
+			continue
+		}
+		s.remakes = append(s.remakes, g)
+		for _, name := range g.value.ColumnNames() {
+			need[name] = true
+		}
+	}
+	return nil
+}
+
+// remake makes the generated columns among those that decide, of rows that have the others. It takes
+// the columns over.
+func (s *mergeShape) remake(mem memory.Allocator, columns []arrow.Array, n int) ([]arrow.Array, error) {
+	if len(s.remakes) == 0 {
+		return columns, nil
+	}
+	whole := make([]arrow.Array, s.table.NumFields())
+	defer func() { release(whole) }()
+	for i, c := range s.probeColumns {
+		whole[c] = columns[i]
+	}
+	for c, f := range s.table.Fields() {
+		if whole[c] == nil {
+			whole[c] = array.MakeArrayOfNull(mem, f.Type, n)
+		}
+	}
+	for _, g := range s.remakes {
+		batch := array.NewRecordBatch(s.table, whole, int64(n))
+		made, err := g.compute(mem, batch, 0)
+		batch.Release()
+		if err != nil {
+			return nil, err
+		}
+		whole[g.column].Release()
+		whole[g.column] = made
+	}
+	out := make([]arrow.Array, len(columns))
+	for i, c := range s.probeColumns {
+		out[i], whole[c] = whole[c], nil
+	}
+	return out, nil
 }
 
 // completion makes whole rows of what clauses set.

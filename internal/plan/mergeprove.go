@@ -62,6 +62,9 @@ func (p *Merge) prove(l *clauses, all *pairs, which []int32, key func(int32) str
 	some := all.only(sets)
 	keyOf := func(i int32) string { return key(sets[i]) }
 	after, err := l.apply(p.Env.Allocator, some, chosen(which, sets), p.shape.probeColumns, keyOf)
+	if err == nil {
+		after, err = p.shape.remake(p.Env.Allocator, after, len(sets))
+	}
 	if err != nil {
 		return err
 	}

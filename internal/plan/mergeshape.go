@@ -38,9 +38,10 @@ type mergeShape struct {
 	steady    bool // matched clauses depend on the source alone, so that they do the same each time
 	settled   bool // a matched clause finds in a row that was inserted what it would set
 
-	probe        []string // columns of the table that decide
-	probeColumns []int    // their numbers
-	raise        *lifter  // lifts keys and guard out of them
+	probe        []string      // columns of the table that decide
+	probeColumns []int         // their numbers
+	remakes      []*generation // the generated columns among them
+	raise        *lifter       // lifts keys and guard out of them
 	at           targetColumns
 
 	updateSchema *arrow.Schema // of the rows that change: row, clause, and what their source rows give them
@@ -77,7 +78,7 @@ func newMergeShape(r *MergeRequest, input *arrow.Schema, snap *delta.Snapshot) (
 	if err := m.check(r, s); err != nil {
 		return nil, err
 	}
-	if err := s.extend(r, input, m); err != nil {
+	if err := s.extend(r, input, m, snap); err != nil {
 		return nil, err
 	}
 	if err := s.order(r); err != nil {
@@ -86,8 +87,7 @@ func newMergeShape(r *MergeRequest, input *arrow.Schema, snap *delta.Snapshot) (
 	if err := s.bind(m); err != nil {
 		return nil, err
 	}
-	s.probes(r)
-	return s, nil
+	return s, s.probes(r, snap)
 }
 
 // places finds columns of the table.
@@ -225,7 +225,7 @@ func (m *mergeDrafts) check(r *MergeRequest, s *mergeShape) error {
 
 // extend settles the types of the source. What is copied, and keys and versions, have the type of the
 // table's column; a column that only expressions use keeps its own.
-func (s *mergeShape) extend(r *MergeRequest, input *arrow.Schema, m *mergeDrafts) error {
+func (s *mergeShape) extend(r *MergeRequest, input *arrow.Schema, m *mergeDrafts, snap *delta.Snapshot) error {
 	copied, used := m.columns(r)
 	var fields, helpers []arrow.Field
 	for _, f := range s.table.Fields() {
@@ -249,8 +249,11 @@ func (s *mergeShape) extend(r *MergeRequest, input *arrow.Schema, m *mergeDrafts
 		}
 		helpers = append(helpers, own)
 	}
-	var err error
-	s.conform, err = NewConformer(input, arrow.NewSchema(append(fields, helpers...), nil), ConformOptions{Partial: true, Evolve: r.Evolve})
+	makes, err := makings(snap)
+	if err != nil {
+		return err
+	}
+	s.conform, err = NewConformer(input, arrow.NewSchema(append(fields, helpers...), nil), ConformOptions{Partial: true, Makes: makes, Evolve: r.Evolve})
 	if err != nil {
 		return err
 	}
@@ -347,8 +350,11 @@ func (s *mergeShape) order(r *MergeRequest) error {
 }
 
 // probes finds the columns of the table that decide what becomes of a row.
-func (s *mergeShape) probes(r *MergeRequest) {
+func (s *mergeShape) probes(r *MergeRequest, snap *delta.Snapshot) error {
 	need := s.deciding(r)
+	if err := s.generates(snap, need); err != nil {
+		return err
+	}
 	var fields []arrow.Field
 	for i, f := range s.table.Fields() {
 		s.everyColumn = append(s.everyColumn, i)
@@ -368,6 +374,7 @@ func (s *mergeShape) probes(r *MergeRequest) {
 	var columns []int
 	s.raise, columns = newLifter(probed, places)
 	s.at = targetColumns{key: columns[:len(s.keyPlaces)], guard: columns[len(s.keyPlaces):]}
+	return nil
 }
 
 // deciding gives the columns of the table that decide: keys, guard, what conditions name and, where
