@@ -49,11 +49,13 @@ var verbs = []struct {
 }
 
 // swept is a table with two days, behind a store that can be made to fail.
-func swept(t *testing.T) (*store.Mem, *storetest.Faulty, *idem.Table) {
+func swept(t *testing.T) (*store.Mem, *storetest.Faulty, *idem.Table) { return sweptWith(t, nil) }
+
+func sweptWith(t *testing.T, properties map[string]string) (*store.Mem, *storetest.Faulty, *idem.Table) {
 	mem := store.NewMem()
 	st := storetest.NewFaulty(mem)
 	clock := &patient{now: time.Unix(1_700_000_000, 0)}
-	table, _, err := idem.CreateStore(t.Context(), st, idem.Definition{Schema: orders, PartitionBy: []string{"day"}}, idem.Options{Parallelism: 1, Clock: clock})
+	table, _, err := idem.CreateStore(t.Context(), st, idem.Definition{Schema: orders, PartitionBy: []string{"day"}, Properties: properties}, idem.Options{Parallelism: 1, Clock: clock})
 	require.NoError(t, err)
 	_, err = table.ReplaceAll(t.Context(), rowsOf(order{"d1", 1, 1, "a"}, order{"d1", 2, 1, "b"}, order{"d2", 3, 1, "c"}), idem.ReplaceAll{})
 	require.NoError(t, err)

@@ -3,7 +3,6 @@ package plan_test
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -167,9 +166,6 @@ func (f *featured) land(p *plan.Proposal) bool {
 // check holds the whole log and every file against the rules.
 func (f *featured) check() {
 	found, err := logcheck.Check(f.t.Context(), f.mem)
-	if errors.Is(err, delta.ErrUnsupported) {
-		return
-	}
 	require.NoError(f.t, err)
 	require.Empty(f.t, found.Findings)
 }
