@@ -2,9 +2,12 @@ package idem_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
+	"strings"
+	"sync"
 	"testing"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -446,4 +449,36 @@ func TestMappedColumnsHaveNamesOfTheirOwn(t *testing.T) {
 	odd := idem.Definition{Schema: arrow.NewSchema([]arrow.Field{{Name: "a b, c", Type: arrow.PrimitiveTypes.Int64, Nullable: true}}, nil), Properties: d.Properties}
 	_, _, err = idem.CreateStore(t.Context(), store.NewMem(), odd, idem.Options{})
 	require.NoError(t, err, "such names may have any characters")
+}
+
+// TestManyWritersNumberRows: whatever the order in which commits land, no number is given twice.
+func TestManyWritersNumberRows(t *testing.T) {
+	f := newVisits(t)
+	const writers, calls = 4, 6
+	var g sync.WaitGroup
+	failed := make([]error, writers)
+	for w := range writers {
+		g.Go(func() {
+			table, err := idem.OpenStore(t.Context(), f.mem, idem.Options{Parallelism: 1})
+			for c := 0; c < calls && err == nil; c++ {
+				one := visit{fmt.Sprintf("%d-%d", w, c), noon}
+				if c%2 == 0 {
+					_, err = table.Append(t.Context(), visitRows(one, visit{one.user, noon + 1}), idem.Append{Reason: "test"})
+				} else {
+					_, err = table.Merge(t.Context(), visitRows(one), idem.Merge{On: []string{"user"}, Newer: []string{"at"}})
+				}
+			}
+			failed[w] = err
+		})
+	}
+	g.Wait()
+	require.NoError(t, errors.Join(failed...))
+	numbers := map[string]bool{}
+	for _, v := range f.visited() {
+		numbers[strings.Fields(v)[1]] = true
+	}
+	const rows = writers * calls / 2 * 3
+	require.Len(t, f.visited(), rows)
+	require.Len(t, numbers, rows)
+	require.EqualValues(t, 10+5*(rows-1), f.mark(), "and none is left out, since nobody gave up")
 }

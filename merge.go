@@ -126,7 +126,7 @@ type Merge struct {
 
 	// NotMatched are the clauses for source rows without a match: the first whose condition is TRUE
 	// inserts, or does nothing; none inserts nothing. nil means: insert, but for DeleteWhen. What is
-	// not set is NULL.
+	// not set is NULL, or what the table makes it.
 	NotMatched []Clause
 
 	// NotMatchedBySource are the clauses for rows of the table whose key no source row has. nil
@@ -174,7 +174,8 @@ type Merge struct {
 //
 // Rows are deduplicated first; the answer does not depend on their order or batching. Columns go by
 // name, ignoring case; a source may have some of the table's columns only: an update leaves the
-// others, an insert makes them NULL. So it is with fields of structs; a struct that is NULL in the
+// others, but for generated columns, which follow, and an insert makes them NULL, or their default, or
+// what the table makes them ([Column]). So it is with fields of structs; a struct that is NULL in the
 // source becomes NULL, and lists and maps are replaced whole. A column that the table lacks is
 // [ErrInput], or is added to it with Evolve.
 //

@@ -60,8 +60,9 @@ type ReplaceAll struct {
 
 // ReplaceWhere makes the rows of the table for which the slice is TRUE equal to the rows given, in
 // one commit. Every row given must be in the slice. Columns go by name, ignoring case, at every
-// level; a column that the rows lack becomes NULL and is named in the result, and one that the table
-// lacks is an error, or is added to it with Evolve.
+// level; a column that the rows lack becomes NULL or its default and is named in the result, or is
+// what the table makes it ([Column]), and one that the table lacks is an error, or is added to it with
+// Evolve.
 //
 // A second call with the same rows changes nothing and makes no version: the result is Unchanged.
 // Rows that implement [Rewinder] are hashed first and then written only if they

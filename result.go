@@ -85,8 +85,9 @@ type Result struct {
 	// BytesAdded is the size of the files added.
 	BytesAdded int64
 
-	// MissingColumns are the table's columns that the rows lacked: they became NULL, or kept their
-	// value in an update. Fields below a column that the rows had are dotted paths:
+	// MissingColumns are the table's columns that the rows lacked: they became NULL or their default,
+	// or kept their value in an update. Columns that the table generates or numbers are not among
+	// them. Fields below a column that the rows had are dotted paths:
 	// "address.street", "lines.element.price", "labels.value.text".
 	MissingColumns []string
 

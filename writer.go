@@ -20,8 +20,11 @@
 // # Rows
 //
 // Rows come in as Arrow record batches. Columns go by name, ignoring case, at every level; those that
-// the rows lack become NULL (an update of a merge leaves them), those that the table lacks are an
-// error, or are added to it by the same commit (Evolve). Nested columns may be 64 levels deep; a map
+// the rows lack become NULL, or what the table makes them: a default, a generated value, a number (an
+// update of a merge leaves them, but for generated values, which follow). Those that the table lacks
+// are an error, or are added to it by the same commit (Evolve). Numbers of identity columns, and
+// defaults that tell the time, do not count where rows are compared: a second call with the same rows
+// changes nothing. Nested columns may be 64 levels deep; a map
 // has a key once, and the order of its pairs does not count. A value is stored only if nothing of it is lost: integers and decimals of
 // any width if the value fits, floats and integers into wider ones, timestamps of any unit if no digit
 // below the microsecond is cut, strings and binary of any layout and dictionaries of them. Strings do
