@@ -199,3 +199,42 @@ func TestMergeWithinItsBudget(t *testing.T) {
 		})
 	}
 }
+
+// TestMergeWithVectorsAndFeedWithinItsBudget: what a merge sets aside for the feed, and the rows that
+// leave their files, count too.
+func TestMergeWithVectorsAndFeedWithinItsBudget(t *testing.T) {
+	const (
+		budget = 1 << 20
+		fixed  = 3 << 20
+		n      = 5 * budget / wideBytes
+	)
+	g := newGauge(4 * budget)
+	table, _, err := idem.CreateStore(t.Context(), g.store, idem.Definition{Schema: wide, Properties: map[string]string{
+		"delta.enableDeletionVectors": "true", "delta.enableChangeDataFeed": "true", "delta.enableRowTracking": "true",
+	}}, idem.Options{MemoryBytes: budget, TempDir: t.TempDir(), Allocator: g, Parallelism: 1})
+	require.NoError(t, err)
+	for _, c := range []struct {
+		why               string
+		rows              int64
+		seq               int64
+		inserted, updated int64
+	}{
+		{"new rows", n, 1, n, 0},
+		{"less than half of each file is marked", n / 3, 2, 0, n / 3},
+		{"every file is written anew", n, 3, 0, n},
+	} {
+		step := n / c.rows
+		for i := range 2 {
+			res, err := table.Merge(t.Context(), numbered(wide, c.rows, func(row int64) (a, b, seq int64) { return scattered(row * step), 1, c.seq }), idem.Merge{On: []string{"a", "b"}, Newer: []string{"seq"}})
+			require.NoError(t, err, c.why)
+			require.Equal(t, i == 1, res.Outcome == idem.Unchanged, c.why)
+			if i == 0 {
+				require.Equal(t, []int64{c.inserted, c.updated}, []int64{res.Inserted, res.Updated}, c.why)
+			}
+		}
+	}
+	require.Zero(t, g.held.Load())
+	t.Logf("allocator %.2f of the budget, heap %.2f", float64(g.most.Load())/budget, float64(g.mostHeap)/budget)
+	require.LessOrEqual(t, g.most.Load(), int64(budget))
+	require.LessOrEqual(t, g.mostHeap, int64(budget+fixed))
+}
