@@ -208,6 +208,13 @@ func TestAddColumns(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, "10", e.Metadata.Configuration["delta.columnMapping.maxColumnId"])
 	})
+	t.Run("a struct that is the key of a map stays", func(t *testing.T) {
+		keyed := table{columns: col("m", `{"type":"map","keyType":`+structType(col("k", "long"))+`,"valueType":"long","valueContainsNull":true}`)}
+		_, err := add(delta.NewColumn{Path: []string{"m", "KEY", "new"}, Type: delta.Long})(keyed.snapshot(t))
+		require.ErrorIs(t, err, delta.ErrInput)
+		require.ErrorContains(t, err, "keys are not evolved")
+		edited(t, keyed.snapshot(t), func(s *delta.Snapshot) (*delta.Edit, error) { return s.SetComment([]string{"m", "key", "k"}, "x") })
+	})
 	for _, c := range []struct {
 		why    string
 		column delta.NewColumn

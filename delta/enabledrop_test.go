@@ -134,6 +134,16 @@ func TestDropFeature(t *testing.T) {
 	}
 }
 
+// While files lose their row ids, no commit may give new ones.
+func TestDropOfRowTrackingSuspendsIt(t *testing.T) {
+	delta.WriteEverything(t)
+	g := table{columns: col("a", "long"), protocol: writerList(1, "rowTracking", "domainMetadata"), files: []*delta.Add{live("a", 0)}}
+	d, err := g.snapshot(t).DropFeature(delta.DropRequest{Feature: "rowTracking"})
+	require.NoError(t, err)
+	require.Equal(t, map[string]string{"delta.rowTrackingSuspended": "true"}, d.First.Metadata.Configuration)
+	require.Equal(t, []delta.Need{delta.NeedNoRowIDs}, d.Needs)
+}
+
 func TestDropOfMappingThatNeedsFilesRewritten(t *testing.T) {
 	delta.WriteEverything(t)
 	g := mappedTable()
