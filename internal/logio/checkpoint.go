@@ -33,7 +33,7 @@ func (l *Log) Checkpoint(ctx context.Context, snap *delta.Snapshot, now time.Tim
 const classicEvery = 10
 
 func (l *Log) checkpoint(ctx context.Context, snap *delta.Snapshot, now time.Time) error {
-	if err := delta.GateWrite(snap.Protocol(), snap.Metadata(), snap.Schema()); err != nil {
+	if err := gateWrite(snap); err != nil {
 		return err
 	}
 	write := l.writeClassic

@@ -40,7 +40,7 @@ func after(version int64) string {
 
 // list reads the log from a version on.
 func (l *Log) list(ctx context.Context, from int64) (*listing, error) {
-	ls := &listing{commits: make(map[int64]store.Info), compactions: make(map[int64][]compaction), checksums: make(map[int64]store.Info)}
+	ls := newListing()
 	parts := make(map[[2]int64]map[int]store.Info)
 	for info, err := range l.st.List(ctx, delta.LogDir, after(from)) {
 		if err != nil {
@@ -52,13 +52,22 @@ func (l *Log) list(ctx context.Context, from int64) (*listing, error) {
 		}
 		ls.take(delta.ParseLogFile(name), info, parts)
 	}
+	ls.seal(parts)
+	return ls, nil
+}
+
+func newListing() *listing {
+	return &listing{commits: make(map[int64]store.Info), compactions: make(map[int64][]compaction), checksums: make(map[int64]store.Info)}
+}
+
+// seal ends the list: parts become checkpoints where they are complete.
+func (ls *listing) seal(parts map[[2]int64]map[int]store.Info) {
 	for id, set := range parts {
 		ls.takeParts(id[0], int(id[1]), set)
 	}
 	slices.SortStableFunc(ls.checkpoints, func(a, b checkpoint) int {
 		return cmp.Or(cmp.Compare(b.version, a.version), cmp.Compare(a.rank(), b.rank()))
 	})
-	return ls, nil
 }
 
 // rank orders checkpoints of one version: one file, then parts, then what needs V2.
