@@ -80,6 +80,8 @@ type fixture struct {
 	mem   *store.Mem
 	store *storetest.Faulty
 	table *idem.Table
+
+	unchecked bool // the log has what the log checker does not know
 }
 
 func newFixture(t *testing.T, definition idem.Definition) *fixture {
@@ -100,7 +102,7 @@ func (f *fixture) options() idem.Options { return idem.Options{Parallelism: 1, C
 
 // check runs the log checker over the table.
 func (f *fixture) check() {
-	if f.t.Failed() {
+	if f.t.Failed() || f.unchecked {
 		return
 	}
 	found, err := logcheck.Check(context.WithoutCancel(f.t.Context()), f.mem)

@@ -315,12 +315,15 @@ func (p *restore) tagsBack(now *delta.Snapshot) []delta.Action {
 		switch {
 		case is.Recorded > effective:
 			undone = effective
-			p.out.Undone = append(p.out.Undone, appID)
 		case is.Recorded < effective:
 			record(appID, effective)
 		}
-		if undone != is.Undone {
-			record(commit.UndoneAppID(appID), undone)
+		if undone == is.Undone {
+			return
+		}
+		record(commit.UndoneAppID(appID), undone)
+		if undone != commit.Cleared {
+			p.out.Undone = append(p.out.Undone, appID)
 		}
 	}
 	for t := range now.Txns() {

@@ -1,0 +1,146 @@
+package maintain_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/idemtable/idem"
+	"github.com/idemtable/idem/delta/store/storetest"
+	"github.com/idemtable/idem/maintain"
+)
+
+var operations = []struct {
+	name string
+	run  func(ctx context.Context, t *idem.Table) (idem.Outcome, error)
+	want []string
+}{
+	{"restore", func(ctx context.Context, t *idem.Table) (idem.Outcome, error) {
+		res, err := maintain.RestoreTable(ctx, t, maintain.Restore{To: maintain.Version(2)})
+		if err != nil {
+			return 0, err
+		}
+		return res.Outcome, nil
+	}, []string{"a/1/x", "a/2/y"}},
+	{"vacuum", func(ctx context.Context, t *idem.Table) (idem.Outcome, error) {
+		res, err := maintain.VacuumTable(ctx, t, maintain.Vacuum{})
+		if err != nil {
+			return 0, err
+		}
+		return res.Outcome, nil
+	}, []string{"a/2/y", "a/3/z"}},
+	{"optimize", func(ctx context.Context, t *idem.Table) (idem.Outcome, error) {
+		res, err := maintain.OptimizeTable(ctx, t, maintain.Optimize{})
+		if err != nil {
+			return 0, err
+		}
+		return res.Outcome, nil
+	}, []string{"a/2/y", "a/3/z"}},
+	{"order", func(ctx context.Context, t *idem.Table) (idem.Outcome, error) {
+		res, err := maintain.OptimizeTable(ctx, t, maintain.Optimize{ZOrderBy: []string{"id"}})
+		if err != nil {
+			return 0, err
+		}
+		return res.Outcome, nil
+	}, []string{"a/2/y", "a/3/z"}},
+	{"checkpoint", func(ctx context.Context, t *idem.Table) (idem.Outcome, error) {
+		res, err := maintain.Checkpoint(ctx, t)
+		if err != nil {
+			return 0, err
+		}
+		return res.Outcome, nil
+	}, []string{"a/2/y", "a/3/z"}},
+}
+
+func worn(t *testing.T) *fixture {
+	f := newFixture(t, idem.Definition{})
+	f.append(row{"a", 1, "x"})
+	f.append(row{"a", 2, "y"}) // version 2
+	f.append(row{"a", 3, "z"})
+	f.delete("id = 1")
+	f.clock.now = f.clock.now.Add(8 * day)
+	f.store.Reset()
+	return f
+}
+
+func TestContextCancelledAtEveryStoreOperation(t *testing.T) {
+	for _, op := range operations {
+		f := worn(t)
+		_, err := op.run(t.Context(), f.table)
+		require.NoError(t, err)
+		for i := 1; i <= f.store.Calls(); i++ {
+			t.Run(fmt.Sprintf("%s/%d", op.name, i), func(t *testing.T) {
+				f := worn(t)
+				before := f.rows()
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				f.store.Before = func(c storetest.Call) storetest.Fault {
+					if c.Index == i {
+						cancel()
+					}
+					return storetest.Fault{}
+				}
+				_, err := op.run(ctx, f.table)
+				if err != nil && !errors.Is(err, idem.ErrUnknownOutcome) {
+					require.ErrorIs(t, err, context.Canceled)
+				}
+				if err != nil && op.name != "restore" {
+					require.Equal(t, before, f.rows())
+				}
+				f.table = f.other()
+				_, err = op.run(t.Context(), f.table)
+				require.NoError(t, err)
+				require.Equal(t, op.want, f.rows())
+				again, err := op.run(t.Context(), f.table)
+				require.NoError(t, err)
+				require.Equal(t, idem.Unchanged, again)
+			})
+		}
+	}
+}
+
+// Two of one operation on different goroutines, without anybody to stop them: whoever is first, both end
+// well and the table is as after one.
+func TestTwoAtOnceOfEachOperation(t *testing.T) {
+	for _, op := range operations {
+		f := worn(t)
+		var tables [2]*idem.Table
+		for i := range tables {
+			var err error
+			tables[i], err = idem.OpenStore(t.Context(), f.mem, idem.Options{Parallelism: 2, Clock: still{f.clock}})
+			require.NoError(t, err)
+		}
+		errs := make(chan error, len(tables))
+		for _, table := range tables {
+			go func() { _, err := op.run(t.Context(), table); errs <- err }()
+		}
+		for range tables {
+			require.NoError(t, <-errs, op.name)
+		}
+		require.Equal(t, op.want, f.rows(), op.name)
+		f.table = f.other()
+		again, err := op.run(t.Context(), f.table)
+		require.NoError(t, err)
+		require.Equal(t, idem.Unchanged, again, op.name)
+	}
+}
+
+// still is a clock that several goroutines may ask: it stands, and does not wait.
+type still struct{ *clock }
+
+func (c still) Sleep(ctx context.Context, _ time.Duration) error { return ctx.Err() }
+
+func TestVacuumDeletesInBatches(t *testing.T) {
+	f := worn(t)
+	for i := range 1200 {
+		f.put(fmt.Sprintf("orphan-%04d", i))
+	}
+	f.clock.now = f.clock.now.Add(8 * day)
+	require.EqualValues(t, 1201, f.vacuum(maintain.Vacuum{}).Files)
+	require.Equal(t, 3, f.store.Count(storetest.OpDelete))
+	require.Len(t, f.dataFiles(), 2)
+}
