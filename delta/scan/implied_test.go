@@ -201,3 +201,32 @@ func exactly(s scalar.Scalar) pred.ColumnFacts {
 	}
 	return pred.ColumnFacts{Min: s, Max: s, Exact: true}
 }
+
+// TestPruneByGeneratedColumns: files are left out by the partition that the condition implies.
+func TestPruneByGeneratedColumns(t *testing.T) {
+	r := delta.NewReplay("mem:///")
+	schema := generatedBy(t, delta.Timestamp, delta.Date, "cast(x as date)")
+	actions := []delta.Action{{Protocol: schema.Protocol()}, {Metadata: schema.Metadata()}}
+	for _, day := range []string{"2020-05-03", "2020-05-04", "2020-05-05", "2020-05-06", "2020-05-07", ""} {
+		add := &delta.Add{Path: "g=" + day, Key: "g=" + day, PartitionValues: map[string]*string{"g": nil}, DataChange: true}
+		if day != "" {
+			add.PartitionValues["g"] = &day
+		}
+		actions = append(actions, delta.Action{Add: add})
+	}
+	require.NoError(t, r.Commit(0, actions))
+	snap, err := r.Snapshot(0)
+	require.NoError(t, err)
+	for where, want := range map[string]int{
+		"x >= TIMESTAMP '2020-05-06 00:00:00Z'": 2, // the day before may be that day in another zone
+		"x = TIMESTAMP '2020-05-05 12:00:00Z'":  2, // and the next one
+		"x IS NOT NULL":                         0,
+	} {
+		tree, err := expr.Parse(where)
+		require.NoError(t, err)
+		pruned, err := Prune(t.Context(), Table{Snapshot: snap}, tree)
+		require.NoError(t, err)
+		require.Equal(t, want, pruned.Outside, where)
+		require.Len(t, pruned.Across, 6-want, "the file without a day is always looked at")
+	}
+}
