@@ -203,6 +203,15 @@ func TestAddColumns(t *testing.T) {
 	} {
 		t.Run(c.why, c.run)
 	}
+	t.Run("a mapped table whose highest id nobody noted is left alone by an edit that is none", func(t *testing.T) {
+		unnoted := mappedTable()
+		delete(unnoted.conf, "delta.columnMapping.maxColumnId")
+		e, err := add(delta.NewColumn{Path: []string{"a"}, Type: delta.Integer})(unnoted.snapshot(t))
+		require.NoError(t, err)
+		require.Nil(t, e)
+		next := edited(t, unnoted.snapshot(t), add(delta.NewColumn{Path: []string{"c"}, Type: delta.Integer}))
+		require.Equal(t, "8", next.Metadata().Configuration["delta.columnMapping.maxColumnId"])
+	})
 	t.Run("the highest id is in the same commit", func(t *testing.T) {
 		e, err := add(delta.NewColumn{Path: []string{"c"}, Type: delta.Long})(mappedTable().snapshot(t))
 		require.NoError(t, err)

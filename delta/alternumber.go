@@ -46,9 +46,9 @@ func (d *draft) number(n *numberer) error {
 	if n.last > math.MaxInt32 {
 		return fmt.Errorf("the table has no column ids left: the highest is %d: %w", math.MaxInt32, ErrInput)
 	}
-	d.meta.Configuration[keyMaxColumnID] = strconv.FormatInt(n.last, 10)
 	if n.changed {
 		d.schema = numbered
+		d.meta.Configuration[keyMaxColumnID] = strconv.FormatInt(n.last, 10)
 	}
 	return nil
 }

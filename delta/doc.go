@@ -1,6 +1,6 @@
 // Package delta is the Delta log as data: file names, actions, schema, statistics, partition
-// values, protocol and table features, deletion vectors, and the replay of commits and checkpoints
-// into a Snapshot.
+// values, protocol and table features, deletion vectors, the replay of commits and checkpoints
+// into a Snapshot, and the edits of a table's definition ([Edit]).
 //
 // It is pure. It reads no clock, disk, network, environment or random number and starts no
 // goroutine: bytes come in, values go out, and the same bytes always give the same values.
