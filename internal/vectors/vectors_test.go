@@ -162,7 +162,9 @@ func TestVectorsThatAreRefused(t *testing.T) {
 		{why: "a file that is gone", change: func(d *delta.DeletionVector) { d.PathOrInlineDV = "vBn[lx{q8@P<9BNH/isA" }, says: []string{"deletion_vector_61d16c75-6994-46b7-a15b-8b538852e50e.bin", "not in the store"}},
 		{why: "a file elsewhere", change: func(d *delta.DeletionVector) { d.StorageType, d.PathOrInlineDV = "p", "file:/elsewhere/a.bin" }, want: delta.ErrUnsupported, says: []string{"file:/elsewhere/a.bin"}},
 		{why: "inline text that is none", change: func(d *delta.DeletionVector) { *d = delta.DeletionVector{StorageType: "i", PathOrInlineDV: "~"} }, says: []string{"inline"}},
-		{why: "an inline vector that is none", change: func(d *delta.DeletionVector) { *d = delta.DeletionVector{StorageType: "i", PathOrInlineDV: "00000", SizeInBytes: 4} }, says: []string{"i00000", "at byte 4"}},
+		{why: "an inline vector that is none", change: func(d *delta.DeletionVector) {
+			*d = delta.DeletionVector{StorageType: "i", PathOrInlineDV: "00000", SizeInBytes: 4}
+		}, says: []string{"i00000", "at byte 4"}},
 		{why: "a version to come", file: func(b []byte) []byte { b[0] = 2; return b }, says: []string{key, "version 2"}},
 		{why: "a file that is cut", file: func(b []byte) []byte { return b[:30] }, says: []string{"at 1 of " + key, "has 30 bytes"}},
 		{why: "an empty file", file: func(b []byte) []byte { return nil }, says: []string{"has 0 bytes"}},
