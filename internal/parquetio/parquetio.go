@@ -68,8 +68,9 @@ type Reader interface {
 
 	// Batches yields all rows, in file order, of the columns of want: a subset of a table's columns in the Arrow types
 	// of delta.ArrowType. Columns are found by name, first as spelled, then ignoring case if that is unique, or as
-	// ReadOptions.ByID says; missing columns and fields are NULL, physical types are converted. A batch is valid until
-	// the next. An error ends the sequence.
+	// ReadOptions.ByID says; missing columns and fields are NULL, physical types are converted, those of a file that is
+	// older than a widening of its column's type, too. A variant is put together if the file has it shredded; what is not
+	// shredded is not looked into. A batch is valid until the next. An error ends the sequence.
 	Batches(ctx context.Context, want *arrow.Schema) iter.Seq2[arrow.RecordBatch, error]
 
 	// Close ends the use of the file.
