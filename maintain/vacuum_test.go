@@ -327,3 +327,26 @@ func TestVacuumNeverDeletesALiveFile(t *testing.T) {
 	}
 	require.Greater(t, names, 100_000)
 }
+
+func TestVacuumWithALongerRetentionKnowsRemovalsThatCheckpointsForgot(t *testing.T) {
+	for _, lite := range []bool{false, true} {
+		f := newFixture(t, idem.Definition{Properties: map[string]string{"delta.checkpointInterval": "2", "delta.deletedFileRetentionDuration": "interval 1 hour"}})
+		f.append(row{"a", 1, "x"})
+		f.clock.now = f.clock.now.Add(10 * day)
+		f.delete("id = 1") // an old file
+		f.clock.now = f.clock.now.Add(2 * hour)
+		for range 4 {
+			f.append(row{"a", 2, "y"})
+		}
+		f.table = f.other()
+		for r := range f.table.Snapshot().Tombstones() {
+			t.Fatalf("the newest checkpoint remembers %s", r.Path)
+		}
+		require.Zero(t, f.vacuum(maintain.Vacuum{Retention: day, DryRun: true, Lite: lite}).Files, "it was removed two hours ago")
+		require.EqualValues(t, 1, f.vacuum(maintain.Vacuum{DryRun: true, Lite: lite}).Files, "which is enough for the table")
+		require.NoError(t, f.mem.Delete(t.Context(), delta.CommitKey(0), delta.CommitKey(1), delta.CommitKey(2), delta.ChecksumKey(0), delta.ChecksumKey(1), delta.ChecksumKey(2)))
+		_, err := maintain.VacuumTable(t.Context(), f.table, maintain.Vacuum{Retention: day, Lite: lite})
+		require.ErrorIs(t, err, idem.ErrInput, "the log does not tell any more")
+		require.ErrorContains(t, err, "reaches back to version 3")
+	}
+}
