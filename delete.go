@@ -27,6 +27,11 @@ type Delete struct {
 
 // Delete deletes the rows for which the condition is TRUE, in one commit. A second call finds
 // nothing and is Unchanged.
+//
+// A file all of whose rows go is removed. Of others only the columns of the condition are read where
+// the table has deletion vectors (delta.enableDeletionVectors): the file stays and a vector beside it
+// says which rows are gone, until less than half of them is left. Elsewhere, and then, the rows that
+// stay are copied.
 func (t *Table) Delete(ctx context.Context, r Delete) (*Result, error) {
 	where, err := condition("Where", r.Where, r.Args, r.Condition)
 	if err == nil && where == nil {

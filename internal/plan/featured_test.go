@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -85,6 +86,12 @@ func newFeatured(t tester, mem memory.Allocator, what features) *featured {
 	m := store.NewMem()
 	f := &featured{t: t, what: what, mem: m, st: storetest.NewFaulty(m)}
 	f.env = newEnv(f.st, mem)
+	next, mu := f.env.NewID, sync.Mutex{}
+	f.env.NewID = func() string {
+		mu.Lock()
+		defer mu.Unlock()
+		return next()
+	}
 	conf := map[string]string{}
 	p := &delta.Protocol{MinReaderVersion: 3, MinWriterVersion: 7, ReaderFeatures: []string{}, WriterFeatures: []string{"appendOnly", "invariants"}}
 	writes := func(names ...string) { p.WriterFeatures = append(p.WriterFeatures, names...) }

@@ -72,6 +72,7 @@ func TestVerbsOnEveryTable(t *testing.T) {
 	mem := checked(t)
 	rapid.Check(t, func(r *rapid.T) {
 		f := newFeatured(r, mem, drawFeatures(r))
+		f.env.Parallelism = rapid.SampledFrom([]int{1, 4}).Draw(r, "parallelism")
 		model := bag{}
 		for range rapid.IntRange(1, 5).Draw(r, "calls") {
 			was, before := f.snap, maps.Clone(model)
