@@ -2,7 +2,8 @@
 //
 // A planner is made for one call of a verb and asked once for each attempt: the first time it reads
 // the rows, later it builds on what it kept (files already written, a spilled source) and never
-// reads the rows again. It writes data files; it never touches the log.
+// reads the rows again. It writes data files, deletion vectors and files of changes; it never touches
+// the log.
 //
 // Invariants:
 //
