@@ -4,7 +4,7 @@
 //	res, err := maintain.RestoreTable(ctx, t, maintain.Restore{To: maintain.Version(12)})
 //	res, err := maintain.VacuumTable(ctx, t, maintain.Vacuum{})
 //	res, err := maintain.OptimizeTable(ctx, t, maintain.Optimize{})
-//	res, err := maintain.Checkpoint(ctx, t)
+//	res, err := maintain.Checkpoint(ctx, t) // CleanUpLog, CompactLog
 //
 // Every operation may be repeated: a second call finds nothing to do and is Unchanged. Whatever
 // commits goes the way of idem's verbs, so that a lost answer of the store is resolved by looking,

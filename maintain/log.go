@@ -2,14 +2,21 @@ package maintain
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"time"
 
 	"github.com/idemtable/idem"
 	"github.com/idemtable/idem/delta"
+	"github.com/idemtable/idem/delta/store"
 	"github.com/idemtable/idem/internal/inside"
 )
 
-const opCheckpoint = "Checkpoint"
+const (
+	opCheckpoint = "Checkpoint"
+	opCleanUpLog = "CleanUpLog"
+	opCompactLog = "CompactLog"
+)
 
 // Checkpointed is what Checkpoint did.
 type Checkpointed struct {
@@ -76,4 +83,106 @@ func hasCheckpoint(ctx context.Context, in *inside.Table, version int64) (bool, 
 		}
 	}
 	return false, nil
+}
+
+// CleanUp asks for what has expired of the log to be deleted.
+type CleanUp struct {
+	_ struct{}
+
+	// DryRun deletes nothing and names what would be deleted.
+	DryRun bool
+}
+
+// CleanedUp is what CleanUpLog did.
+type CleanedUp struct {
+	_ struct{}
+
+	// Outcome is Committed if files were deleted, else Unchanged.
+	Outcome idem.Outcome
+
+	// Files were deleted or, in a dry run, would be.
+	Files int64
+
+	// Names are the keys of those files; in a dry run only.
+	Names []string
+
+	// Before is the time up to which commits have expired.
+	Before time.Time
+
+	// Oldest is the version with whose checkpoint the log begins now, -1 if nothing has expired: earlier
+	// ones cannot be read any more.
+	Oldest int64
+
+	// Skipped says why nothing may be deleted, "" if that is not so: the table's
+	// delta.enableExpiredLogCleanup is false, or its checkpoints are protected.
+	Skipped string
+}
+
+// CleanUpLog deletes commits that are older than the table's delta.logRetentionDuration (30 days),
+// and the checkpoints and checksums of those versions, where a newer checkpoint stands in for them.
+// Commits that write a checkpoint do the same by themselves.
+//
+// The newest version stays what it is; time travel, Restore and the history begin at Oldest from then
+// on, and so does what the log tells of a RESTORE by another engine that took back a tag: that of
+// RestoreTable is kept. A second call finds nothing and is Unchanged; two at once delete the same
+// files; one that failed leaves a log that can be read, and calling again deletes the rest.
+//
+// Errors: [idem.ErrUnsupported] for a table that idem does not write.
+func CleanUpLog(ctx context.Context, t *idem.Table, r CleanUp) (*CleanedUp, error) {
+	in, err := open(opCleanUpLog, t)
+	if err != nil {
+		return nil, err
+	}
+	snap, err := in.Newest(ctx)
+	if err != nil {
+		return nil, in.Fail(opCleanUpLog, err)
+	}
+	done, err := in.Log.CleanUp(ctx, snap, in.Env.Now(), r.DryRun)
+	if err != nil {
+		return nil, in.Fail(opCleanUpLog, err)
+	}
+	out := &CleanedUp{Outcome: idem.Unchanged, Files: int64(len(done.Deleted)), Before: done.Before, Oldest: done.Oldest, Skipped: done.Skipped}
+	switch {
+	case r.DryRun:
+		out.Names = done.Deleted
+	case out.Files > 0:
+		out.Outcome = idem.Committed
+	}
+	return out, nil
+}
+
+// Compacted is what CompactLog did.
+type Compacted struct {
+	_ struct{}
+
+	// Outcome is Committed if a compaction was written, Unchanged if it was there.
+	Outcome idem.Outcome
+}
+
+// CompactLog writes one file that says what the commits of the versions first to last say together,
+// so that readers may take it instead of these. The commits stay.
+//
+// It changes nothing that can be read. One that is there is left as it is: a second call is Unchanged.
+// Of two at once either may write it; its bytes say the same. A restore does not concern it.
+//
+// Errors: [idem.ErrInput] for less than two versions, and for versions that the log does not have;
+// [idem.ErrUnsupported] if the table needs a feature in one of them that idem does not write.
+func CompactLog(ctx context.Context, t *idem.Table, first, last int64) (*Compacted, error) {
+	in, err := open(opCompactLog, t)
+	if err != nil {
+		return nil, err
+	}
+	if first >= 0 && first < last {
+		_, err := in.Env.Store.Head(ctx, delta.CompactionKey(first, last))
+		if err == nil {
+			return &Compacted{Outcome: idem.Unchanged}, nil
+		}
+		if !errors.Is(err, store.ErrNotExist) {
+			return nil, in.Fail(opCompactLog, err)
+		}
+	}
+	if err := in.Log.Compact(ctx, first, last); err != nil {
+		return nil, in.Fail(opCompactLog, err)
+	}
+	return &Compacted{Outcome: idem.Committed}, nil
 }

@@ -338,20 +338,3 @@ func TestRestoreFaultSweep(t *testing.T) {
 		}
 	}
 }
-
-func TestCheckpointTwice(t *testing.T) {
-	f := newFixture(t, idem.Definition{})
-	f.append(row{"a", 1, "x"})
-	res, err := maintain.Checkpoint(t.Context(), f.table)
-	require.NoError(t, err)
-	require.Equal(t, idem.Committed, res.Outcome)
-	require.EqualValues(t, 1, res.Version)
-	require.True(t, f.has(delta.CheckpointKey(1)))
-	again, err := maintain.Checkpoint(t.Context(), f.table)
-	require.NoError(t, err)
-	require.Equal(t, idem.Unchanged, again.Outcome)
-	view, err := f.table.At(t.Context(), 0)
-	require.NoError(t, err)
-	_, err = maintain.Checkpoint(t.Context(), view)
-	require.ErrorIs(t, err, idem.ErrInput)
-}
