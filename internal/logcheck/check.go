@@ -11,7 +11,7 @@ import (
 
 	"github.com/idemtable/idem/delta"
 	"github.com/idemtable/idem/delta/store"
-	"github.com/idemtable/idem/internal/parquetio"
+	"github.com/idemtable/idem/internal/logio"
 )
 
 // maxObject bounds a commit and a hint that are read whole.
@@ -23,7 +23,7 @@ const maxObject = 256 << 20
 func Check(ctx context.Context, st store.Store) (*Report, error) {
 	c := &checker{
 		store: st, report: &Report{Version: -1}, commits: map[int64]bool{},
-		checkpoints: map[int64][]checkpoint{}, txnIDs: map[string]int64{}, origins: map[string]origin{},
+		checkpoints: map[int64][]checkpoint{}, checksums: map[int64]string{}, txnIDs: map[string]int64{}, origins: map[string]origin{},
 	}
 	if err := c.check(ctx); err != nil {
 		return nil, fmt.Errorf("check the log of %s: %w", st.URL(), err)
@@ -36,6 +36,7 @@ type checker struct {
 	report      *Report
 	commits     map[int64]bool
 	checkpoints map[int64][]checkpoint // complete ones
+	checksums   map[int64]string       // keys
 	hinted      bool                   // there is a hint
 
 	snap    *delta.Snapshot // after the last version that was replayed
@@ -95,7 +96,9 @@ func (c *checker) list(ctx context.Context) error {
 		switch f := delta.ParseLogFile(info.Key); f.Kind {
 		case delta.Commit:
 			c.commits[f.Version], empty = true, false
-		case delta.Checkpoint:
+		case delta.Checksum:
+			c.checksums[f.Version] = info.Key
+		case delta.Checkpoint, delta.CheckpointUUID:
 			empty = false
 			c.checkpoints[f.Version] = append(c.checkpoints[f.Version], checkpoint{f.Version, []store.Info{info}})
 		case delta.CheckpointPart:
@@ -196,6 +199,9 @@ func (c *checker) replay(ctx context.Context) error {
 		if err := c.compareCheckpoints(ctx, v); err != nil {
 			return err
 		}
+		if err := c.compareChecksum(ctx, v); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -226,11 +232,8 @@ func (c *checker) take(snap *delta.Snapshot) {
 func (c *checker) load(ctx context.Context, from checkpoint) (*delta.Snapshot, error) {
 	r := delta.NewReplay(c.store.URL())
 	r.CheckpointAt(from.version)
-	for _, part := range from.parts {
-		src := parquetio.Object(ctx, c.store, part.Key, part.Size)
-		if err := parquetio.From(ctx).ReadCheckpoint(ctx, src, parquetio.CheckpointOptions{}, r.Checkpoint); err != nil {
-			return nil, fmt.Errorf("%s: %w", part.Key, err)
-		}
+	if err := logio.ReadCheckpoint(ctx, c.store, from.parts, r.Checkpoint); err != nil {
+		return nil, err
 	}
 	return r.Snapshot(from.version)
 }

@@ -64,6 +64,12 @@ var logTwins = []twin{
 	{LogHint, "a hint to nowhere", nil, func(t *testing.T, b *table) {
 		b.put(t, delta.LastCheckpointKey, delta.LastCheckpoint{Version: 3, Size: 1}.Encode())
 	}},
+	{LogChecksum, "of another table", nil, func(t *testing.T, b *table) {
+		b.put(t, delta.ChecksumKey(3), []byte(`{"numFiles":77}`))
+	}},
+	{LogChecksum, "bytes that are none", nil, func(t *testing.T, b *table) {
+		b.put(t, delta.ChecksumKey(3), []byte(`{`))
+	}},
 	{CommitDecode, "a torn line", nil, func(t *testing.T, b *table) {
 		data := b.get(t, delta.CommitKey(3))
 		b.put(t, delta.CommitKey(3), data[:len(data)-20])
@@ -225,7 +231,7 @@ func TestWhatOthersMayDo(t *testing.T) {
 			b.last().Tags = map[string]string{"idem.fingerprint": "idem2:9"}
 		}, nil},
 		{"names that every engine ignores", nil, func(t *testing.T, b *table) {
-			for _, name := range []string{".00000000000000000003.json.crc", "_last_vacuum_info", "_staged_commits/x.json", store.TempName("7"), "00000000000000000003.crc"} {
+			for _, name := range []string{".00000000000000000003.json.crc", "_last_vacuum_info", "_staged_commits/x.json", store.TempName("7")} {
 				b.put(t, delta.LogDir+name, []byte("x"))
 			}
 		}},

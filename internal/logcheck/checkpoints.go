@@ -31,6 +31,27 @@ func (c *checker) compareCheckpoints(ctx context.Context, v int64) error {
 	return nil
 }
 
+// compareChecksum holds the checksum file of a version, if it has one, against the replay.
+func (c *checker) compareChecksum(ctx context.Context, v int64) error {
+	key, ok := c.checksums[v]
+	if !ok {
+		return nil
+	}
+	data, err := c.store.Get(ctx, key, maxObject)
+	if err != nil {
+		return fmt.Errorf("read %s: %w", key, err)
+	}
+	sum, err := delta.DecodeChecksum(key, data)
+	if err != nil {
+		c.find(LogChecksum, v, key, "%v", err)
+		return nil
+	}
+	for _, difference := range sum.Differences(c.snap) {
+		c.find(LogChecksum, v, key, "%s", difference)
+	}
+	return nil
+}
+
 // differences tells where a checkpoint departs from the replay, one line for each kind.
 func (c *checker) differences(got *delta.Snapshot) []string {
 	var out []string

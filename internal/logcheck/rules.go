@@ -26,6 +26,7 @@ const (
 	LogName         Rule = "log-name"
 	LogGap          Rule = "log-gap"
 	LogHint         Rule = "log-hint"
+	LogChecksum     Rule = "log-checksum"
 	CommitDecode    Rule = "commit-decode"
 	CommitInfo      Rule = "commit-info"
 	CommitTxnID     Rule = "commit-txn-id"
@@ -56,6 +57,7 @@ const (
 var rules = map[Rule]string{
 	LogName:         "the log holds no file under a name that an engine could take for something else",
 	LogGap:          "versions follow each other without a gap, from 0 or from a checkpoint on",
+	LogChecksum:     "the checksum file of a version can be read and is of the table at that version",
 	LogHint:         "_last_checkpoint can be read and names a checkpoint that is there",
 	CommitDecode:    "every line of a commit is one action as the protocol defines it",
 	CommitInfo:      "a commit has a commitInfo; in one of idem it comes first",

@@ -111,8 +111,8 @@ func TestCleanUpLeavesAlone(t *testing.T) {
 		change     func(tb *table)
 		says       string
 	}{
-		"a log that shall be kept": {properties: map[string]string{"delta.enableExpiredLogCleanup": "false"}, says: "enableExpiredLogCleanup"},
-		"what has not expired":     {properties: map[string]string{"delta.logRetentionDuration": "interval 100 days"}},
+		"a log that shall be kept":  {properties: map[string]string{"delta.enableExpiredLogCleanup": "false"}, says: "enableExpiredLogCleanup"},
+		"what has not expired":      {properties: map[string]string{"delta.logRetentionDuration": "interval 100 days"}},
 		"a checkpoint in retention": {properties: map[string]string{"delta.logRetentionDuration": "interval 3 weeks"}, change: func(tb *table) { tb.clock.now = newClock().now.Add(25 * 24 * time.Hour) }},
 		"commits that no checkpoint stands in for": {change: func(tb *table) {
 			for _, key := range tb.keysOf(delta.LogDir) {
