@@ -116,9 +116,9 @@ func TestGates(t *testing.T) {
 		{why: "a name to acknowledge", protocol: both([]string{"vacuumProtocolCheck"})},
 		{why: "timestampNtz", protocol: both([]string{"timestampNtz"}, "appendOnly"), typ: `"timestamp_ntz"`},
 		{why: "timestamp_ntz without the feature", protocol: versions(1, 2), typ: `"timestamp_ntz"`, write: unsupported, says: "timestampNtz"},
-		{why: "variant", protocol: both([]string{"variantType"}), typ: `"variant"`, write: unsupported, says: "variantType"},
-		{why: "variant under its preview's name, shredded", protocol: both([]string{"variantType-preview", "variantShredding-preview"}), typ: `"variant"`, write: unsupported, says: "variantType-preview"},
-		{why: "types widened", protocol: both([]string{"typeWidening"}), field: `{"delta.typeChanges":[{"fromType":"integer","toType":"long"}]}`, write: unsupported, says: "typeWidening"},
+		{why: "variant", protocol: both([]string{"variantType"}), typ: `"variant"`},
+		{why: "variant under its preview's name, shredded", protocol: both([]string{"variantType-preview", "variantShredding-preview"}), typ: `"variant"`},
+		{why: "types widened", protocol: both([]string{"typeWidening"}), field: `{"delta.typeChanges":[{"fromType":"integer","toType":"long"}]}`},
 		{why: "variant without the feature", protocol: versions(1, 2), typ: `"variant"`, read: unsupported, write: unsupported, says: "variantType"},
 		{why: "void reads as NULL", protocol: versions(1, 2), typ: `"void"`, write: unsupported, says: "void"},
 

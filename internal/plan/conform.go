@@ -96,7 +96,7 @@ func (c *Conformer) bind(column *conformColumn, f arrow.Field) (err error) {
 }
 
 // noWidening is for those who expect it of Evolve.
-const noWidening = "Evolve adds columns and leaves the type of those that are there: widening one needs the table feature typeWidening, which idem does not write"
+const noWidening = "Evolve adds columns and leaves the type of those that are there: a wider type is asked for by itself (maintain.Alter, with the table feature typeWidening)"
 
 // appendMissing names the fields below a column that the table has and the rows lack.
 func appendMissing(out []string, from, to arrow.DataType, path string) []string {
