@@ -101,97 +101,113 @@ func TestVerbsOnEveryTable(t *testing.T) {
 	})
 }
 
+// move is one call, and what the model says of it.
+type move struct {
+	r     *rapid.T
+	f     *featured
+	model bag
+	told  map[string]int // what the feed should tell
+}
+
+func (m *move) tell(kind string, rows bag) {
+	for e, n := range rows {
+		m.told[kind+" "+e.String()] += n
+	}
+}
+
+// insert adds rows to the model.
+func (m *move) insert(rows bag) {
+	for e, n := range rows {
+		m.model[e] += n
+	}
+	m.tell("insert", rows)
+}
+
 // step does one call to table and model. again repeats it, nil where that is meant to change rows.
 func step(r *rapid.T, f *featured, model bag, list []entry) (landed bool, again func() bool, told map[string]int) {
-	told = map[string]int{}
-	tell := func(kind string, rows bag) {
-		for e, n := range rows {
-			told[kind+" "+e.String()] += n
-		}
-	}
-	inserted := bag{}
-	var call func() bool
+	m := &move{r: r, f: f, model: model, told: map[string]int{}}
 	verbs := []string{"append", "replace", "delete", "all", "update"}
 	if f.what.partitioned {
 		verbs = append(verbs, "partitions")
 	}
+	rows := bag{}
+	rows.add(list...)
+	var call func() bool
 	switch rapid.SampledFrom(verbs).Draw(r, "verb") {
 	case "append":
-		inserted.add(list...)
 		f.append(list...)
-		model.add(list...)
-		tell("insert", inserted)
-		return len(list) > 0, nil, told
+		m.insert(rows)
+		return len(list) > 0, nil, m.told
 	case "replace":
-		s := drawSlice(r)
-		for _, e := range list {
-			if s.in(e) {
-				inserted[e]++
-			}
-		}
-		call = func() bool {
-			var rows []entry
-			for e, n := range inserted {
-				for range n {
-					rows = append(rows, e)
-				}
-			}
-			landed, _ := f.replace(&plan.Replace{Where: where(f.t, s.text), Input: plan.Input{Reader: f.reader(rows)}})
-			return landed
-		}
-		tell("delete", model.where(s.in))
+		call = m.replace(rows)
 	case "all":
-		inserted.add(list...)
-		call = func() bool {
-			landed, _ := f.replace(&plan.Replace{Input: plan.Input{Reader: f.reader(list)}})
-			return landed
-		}
-		tell("delete", model.where(func(entry) bool { return true }))
+		m.tell("delete", model.where(func(entry) bool { return true }))
+		m.insert(rows)
+		call = m.calls(func() *plan.Replace { return &plan.Replace{Input: plan.Input{Reader: f.reader(list)}} })
 	case "partitions":
-		inserted.add(list...)
 		days := map[string]bool{}
 		for _, e := range list {
 			days[e.day] = true
 		}
-		call = func() bool {
-			landed, _ := f.replace(&plan.Replace{Dynamic: true, Input: plan.Input{Reader: f.reader(list)}})
-			return landed
-		}
-		tell("delete", model.where(func(e entry) bool { return days[e.day] }))
+		m.tell("delete", model.where(func(e entry) bool { return days[e.day] }))
+		m.insert(rows)
+		call = m.calls(func() *plan.Replace {
+			return &plan.Replace{Dynamic: true, Input: plan.Input{Reader: f.reader(list)}}
+		})
 	case "update":
-		s, u := drawSlice(r), drawUpdate(r)
-		call = func() bool {
-			landed, p := f.update(&plan.Update{Where: where(f.t, s.text), Set: u.set(f.t)})
-			if landed {
-				require.Equal(r, countOf(told), 2*p.Counts.Updated)
-			}
-			return landed
-		}
-		for e, n := range model.where(s.in) {
-			if to := u.to(e); to != e {
-				told["update_preimage "+e.String()] += n
-				told["update_postimage "+to.String()] += n
-				e = to
-			}
-			model[e] += n
-		}
-		return call(), call, told
+		call = m.update()
 	case "delete":
 		s := drawSlice(r)
-		call = func() bool {
-			landed, p := f.replace(&plan.Replace{Where: where(f.t, s.text)})
-			if landed {
-				require.Equal(r, countOf(told), p.Counts.Deleted)
-			}
-			return landed
+		m.tell("delete", model.where(s.in))
+		call = m.calls(func() *plan.Replace { return &plan.Replace{Where: where(f.t, s.text)} })
+	}
+	return call(), call, m.told
+}
+
+// calls makes a call of a planner that is made anew each time.
+func (m *move) calls(p func() *plan.Replace) func() bool {
+	return func() bool {
+		landed, r := m.f.replace(p())
+		if landed {
+			require.Equal(m.r, countOf(m.told), r.Counts.Deleted+r.Counts.Inserted)
 		}
-		tell("delete", model.where(s.in))
+		return landed
 	}
-	for e, n := range inserted {
-		model[e] += n
+}
+
+func (m *move) replace(rows bag) func() bool {
+	s := drawSlice(m.r)
+	rows = maps.Clone(rows).where(s.in)
+	m.tell("delete", m.model.where(s.in))
+	m.insert(rows)
+	return m.calls(func() *plan.Replace {
+		var list []entry
+		for e, n := range rows {
+			for range n {
+				list = append(list, e)
+			}
+		}
+		return &plan.Replace{Where: where(m.f.t, s.text), Input: plan.Input{Reader: m.f.reader(list)}}
+	})
+}
+
+func (m *move) update() func() bool {
+	s, u := drawSlice(m.r), drawUpdate(m.r)
+	for e, n := range m.model.where(s.in) {
+		if to := u.to(e); to != e {
+			m.told["update_preimage "+e.String()] += n
+			m.told["update_postimage "+to.String()] += n
+			e = to
+		}
+		m.model[e] += n
 	}
-	tell("insert", inserted)
-	return call(), call, told
+	return func() bool {
+		landed, p := m.f.update(&plan.Update{Where: where(m.f.t, s.text), Set: u.set(m.f.t)})
+		if landed {
+			require.Equal(m.r, countOf(m.told), 2*p.Counts.Updated)
+		}
+		return landed
+	}
 }
 
 func countOf(told map[string]int) int64 {
