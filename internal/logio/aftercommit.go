@@ -31,6 +31,15 @@ func (l *Log) checkpointAndClean(ctx context.Context, snap *delta.Snapshot, now 
 	if err := l.Checkpoint(ctx, snap, now); err != nil {
 		return err
 	}
+	// The commit has only just landed: a clock of ours that is ahead of the store's must not make the
+	// log look older than it is.
+	landed, err := l.st.Head(ctx, delta.CommitKey(snap.Version()))
+	if err != nil {
+		return err
+	}
+	if landed.ModTime.Before(now) {
+		now = landed.ModTime
+	}
 	gone, err := l.CleanUp(ctx, snap, now, false)
 	if len(gone.Deleted) > 0 {
 		l.opts.Logger.Info("idem: the log was cleaned up", "table", l.st.URL(), "oldest", gone.Oldest, "files", len(gone.Deleted))
