@@ -121,7 +121,8 @@ type Merge struct {
 
 	// Matched are the clauses for a source row and the row of the table with its key, of which it is
 	// newer: the first whose condition is TRUE applies, none leaves the row alone. nil means: delete
-	// by DeleteWhen, else update. An empty list changes no row of the table.
+	// by DeleteWhen, else update. An empty list changes no row of the table. Identity columns cannot be
+	// set.
 	Matched []Clause
 
 	// NotMatched are the clauses for source rows without a match: the first whose condition is TRUE
@@ -178,6 +179,12 @@ type Merge struct {
 // what the table makes them ([Column]). So it is with fields of structs; a struct that is NULL in the
 // source becomes NULL, and lists and maps are replaced whole. A column that the table lacks is
 // [ErrInput], or is added to it with Evolve.
+//
+// Files without a row that changes are not touched. Of the others the rows that stay are copied, with
+// their row ids where the table tracks them; in a table with deletion vectors
+// (delta.enableDeletionVectors) a file of which at least half is left keeps its bytes, and what changes
+// in it is written elsewhere. A change data feed (delta.enableChangeDataFeed) is told exactly the rows
+// that change.
 //
 // A second call with the same rows, or with older ones, changes nothing: the result is Unchanged
 // and no file is touched. With Newer that is so because an applied row ties. What no guard covers is

@@ -79,7 +79,8 @@ func (p *Merge) wrote(files []*delta.Add) {
 }
 
 // Plan probes the files that may hold a key of the source and proposes to rewrite those in which a
-// row changes; no action if there is nothing to do and no column is new.
+// row changes, or to mark those rows in vectors; no action if there is nothing to do and no column is
+// new.
 func (p *Merge) Plan(ctx context.Context, snap *delta.Snapshot) (*Proposal, error) {
 	to, err := p.begin(ctx, snap)
 	if err != nil {

@@ -343,10 +343,10 @@ func (l *lake) agrees(want map[int64]known) {
 func drawChanges(t *rapid.T, name string) []changeOf {
 	list := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) changeOf {
 		return changeOf{item{
-			k: rapid.Int64Range(1, 14).Draw(t, "k"), seq: rapid.Int64Range(1, 9).Draw(t, "seq"),
+			k: rapid.Int64Range(1, 34).Draw(t, "k"), seq: rapid.Int64Range(1, 9).Draw(t, "seq"),
 			p: rapid.SampledFrom([]string{"p1", "p 2"}).Draw(t, "p"), v: rapid.SampledFrom([]string{"a", "b", "c", "d"}).Draw(t, "v"),
 		}, rapid.SampledFrom([]string{"u", "u", "d"}).Draw(t, "op")}
-	}), 0, 14).Draw(t, name)
+	}), 0, 20).Draw(t, name)
 	seen := map[int64]bool{}
 	return slices.DeleteFunc(list, func(c changeOf) bool {
 		was := seen[c.k]
@@ -367,13 +367,19 @@ func TestMergesOfTablesThatAskForMore(t *testing.T) {
 			vectors: flag("vectors"), feed: flag("feed"), ids: flag("ids"), partitioned: flag("partitioned"),
 			mapping: rapid.SampledFrom([]string{"", "name", "id"}).Draw(rt, "mapping"),
 		})
-		l.env.TempDir, l.env.MemoryBytes, l.env.Parallelism = dir, rapid.SampledFrom([]int64{0, 1}).Draw(rt, "MemoryBytes"), rapid.IntRange(1, 3).Draw(rt, "Parallelism")
+		l.env.TempDir, l.env.Parallelism = dir, rapid.IntRange(1, 3).Draw(rt, "Parallelism")
 		if l.env.Parallelism > 1 {
 			l.env.NewID = newIDs()
 		}
 		model := map[int64]known{}
+		if begun := series(rapid.Int64Range(0, 30).Draw(rt, "begun with"), 1, "c"); len(begun) > 0 {
+			l.merged(begun, false)
+			model, _ = expected(model, begun, false, l.snap.Version())
+			l.agrees(model)
+		}
 		for range rapid.IntRange(1, 5).Draw(rt, "merges") {
 			source, bySource := drawChanges(rt, "source"), flag("by source")
+			l.env.MemoryBytes = rapid.SampledFrom([]int64{0, 1}).Draw(rt, "MemoryBytes")
 			m := l.upsert(source, bySource)
 			if flag("overtaken") {
 				l.plan(m)

@@ -31,8 +31,8 @@ var idFields = []arrow.Field{
 	{Name: delta.RowCommitVersionColumn, Type: arrow.PrimitiveTypes.Int64, Nullable: true},
 }
 
-// kept is the schema of rows that other files had: the columns of the table and, where rows have ids,
-// those.
+// keptRows is the schema of rows that other files had: the columns of the table and, where rows have
+// ids, those.
 func (p *Merge) keptRows() *arrow.Schema {
 	if !p.upkeep.ids {
 		return p.shape.table
@@ -67,15 +67,15 @@ func (p *Merge) identified(changed arrow.RecordBatch, live located, of []int32) 
 	return array.NewRecordBatch(p.keptRows(), append(slices.Clone(changed.Columns()), ids, versions), changed.NumRows()), nil
 }
 
-// anonymous puts NULLs for ids behind new rows. The caller releases the result.
-func (p *Merge) anonymous(batch arrow.RecordBatch) arrow.RecordBatch {
-	if !p.upkeep.ids {
+// anonymous puts NULLs for ids behind new rows, where others have some. The caller releases the result.
+func (o *outlet) anonymous(batch arrow.RecordBatch) arrow.RecordBatch {
+	if !o.ids {
 		batch.Retain()
 		return batch
 	}
-	null := array.MakeArrayOfNull(p.Env.Allocator, idFields[0].Type, int(batch.NumRows()))
+	null := array.MakeArrayOfNull(o.merge.Env.Allocator, idFields[0].Type, int(batch.NumRows()))
 	defer null.Release()
-	return array.NewRecordBatch(p.keptRows(), append(slices.Clone(batch.Columns()), null, null), batch.NumRows())
+	return array.NewRecordBatch(o.merge.keptRows(), append(slices.Clone(batch.Columns()), null, null), batch.NumRows())
 }
 
 // The change data feed of a merge is told row by row, an update as two rows: as it was and as it is.

@@ -64,6 +64,7 @@ type outlet struct {
 	completion
 	rows *FileSet
 	feed *FileSet // nil if nothing is told
+	ids  bool     // rows have their ids behind them: some are from other files
 }
 
 func (p *Merge) newOutlet(ctx context.Context, snap *delta.Snapshot, changed []*touched) (*outlet, error) {
@@ -82,7 +83,11 @@ func (p *Merge) newOutlet(ctx context.Context, snap *delta.Snapshot, changed []*
 			return nil, err
 		}
 	}
-	o.rows, err = NewFileSet(ctx, &env, snap, CopiedRows)
+	kind := NewRows
+	if o.ids = p.upkeep.ids && len(changed) > 0; o.ids {
+		kind = CopiedRows
+	}
+	o.rows, err = NewFileSet(ctx, &env, snap, kind)
 	return o, err
 }
 
@@ -195,7 +200,7 @@ func (o *outlet) insertBy(clause int32, s *source, from []int32) error {
 
 // put writes new rows, and tells of them.
 func (o *outlet) put(batch arrow.RecordBatch) error {
-	whole := o.merge.anonymous(batch)
+	whole := o.anonymous(batch)
 	defer whole.Release()
 	if err := o.rows.Write(whole); err != nil || o.feed == nil {
 		return err
