@@ -1,9 +1,12 @@
 package maintain_test
 
 import (
+	"fmt"
 	"slices"
 	"testing"
+	"time"
 
+	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/stretchr/testify/require"
 
 	"github.com/idemtable/idem"
@@ -172,4 +175,48 @@ func TestRestoreBeforeColumnMapping(t *testing.T) {
 	f.append(row{"b", 3, "z"})
 	require.Equal(t, []string{"a/1/x", "b/3/z"}, f.rows())
 	require.Equal(t, idem.Unchanged, f.restore(maintain.Version(f.table.Version())).Outcome)
+}
+
+func TestRestoreGivesNoNumberTwice(t *testing.T) {
+	for _, step := range []int64{1, -1} {
+		definition := idem.Definition{Columns: map[string]idem.Column{"id": {Identity: &idem.Identity{Start: 10, Step: step}}}}
+		f := newFixture(t, definition)
+		given := arrow.NewSchema([]arrow.Field{columns.Field(0), columns.Field(2)}, nil)
+		number := func() {
+			_, err := f.table.Append(t.Context(), jsonRows(t, given, `[{"p":"a","v":"x"}]`), idem.Append{Reason: "test"})
+			require.NoError(t, err)
+			f.clock.now = f.clock.now.Add(time.Minute)
+		}
+		number() // version 1
+		number()
+		number()
+		f.restore(maintain.Version(1))
+		number()
+		require.ElementsMatch(t, []string{"a/10/x", fmt.Sprintf("a/%d/x", 10+3*step)}, f.rows())
+		require.Equal(t, idem.Committed, f.restore(maintain.Version(1)).Outcome)
+		require.Equal(t, idem.Unchanged, f.restore(maintain.Version(1)).Outcome)
+	}
+}
+
+func TestRestoreBringsClusteringColumnsBack(t *testing.T) {
+	f := newFixture(t, idem.Definition{ClusterBy: []string{"id"}})
+	f.append(row{"a", 1, "x"}) // version 1
+	for _, columns := range [][][]string{{{"v"}}, nil} {
+		edit, err := f.other().Snapshot().ClusterBy(columns...)
+		require.NoError(t, err)
+		var actions []delta.Action
+		for _, d := range edit.Domains {
+			actions = append(actions, delta.Action{Domain: &d})
+		}
+		f.commit("CLUSTER BY", actions...)
+	}
+	require.Empty(t, f.other().Snapshot().Clustering())
+	f.table = f.other()
+	require.Equal(t, idem.Committed, f.restore(maintain.Version(2)).Outcome)
+	require.Equal(t, [][]string{{"v"}}, f.other().Snapshot().Clustering())
+	f.restore(maintain.Version(1))
+	require.Equal(t, [][]string{{"id"}}, f.other().Snapshot().Clustering())
+	f.restore(maintain.Version(3))
+	require.Empty(t, f.other().Snapshot().Clustering())
+	require.Equal(t, idem.Unchanged, f.restore(maintain.Version(3)).Outcome)
 }
