@@ -144,3 +144,28 @@ func TestSidecarsThatCannotBeReadNow(t *testing.T) {
 	require.ErrorContains(t, err, "two.parquet")
 	require.NotErrorIs(t, err, delta.ErrCorrupt)
 }
+
+// FuzzManifest reads what is said to be the manifest of a V2 checkpoint: it is used whole, or the
+// commits are.
+func FuzzManifest(f *testing.F) {
+	tb := newHistory(f)
+	v := newV2(tb)
+	v.put(tb, 3)
+	key := fmt.Sprintf(manifestJSON, 3)
+	data, err := tb.mem.Get(f.Context(), key, 0)
+	require.NoError(f, err)
+	f.Add(data)
+	f.Add([]byte(strings.Replace(string(data), "two.parquet", "../two.parquet", 1)))
+	f.Add([]byte(v.head[0] + "\n" + v.sidecars[0]))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		fresh := &table{t: t, mem: tb.mem.Clone(), clock: tb.clock}
+		fresh.put(key, data)
+		snap, err := fresh.load()
+		if err != nil {
+			return
+		}
+		require.EqualValues(t, 4, snap.Version())
+		_, isLive := snap.Live("dddd")
+		require.True(t, isLive, "the commit after it is there")
+	})
+}

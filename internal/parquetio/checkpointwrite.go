@@ -148,7 +148,7 @@ type fileColumn struct {
 // checkpointWriter hands rows to the library, many at once.
 type checkpointWriter struct {
 	layout     CheckpointLayout
-	file       *parquet.Writer
+	file       *parquet.GenericWriter[any]
 	columns    []fileColumn
 	base       parquet.Row
 	starts     []int // in base, of each column of baseSchema, and its end
@@ -161,7 +161,7 @@ func newCheckpointWriter(w io.Writer, l CheckpointLayout) *checkpointWriter {
 	c := &checkpointWriter{
 		layout: l, columns: make([]fileColumn, len(schema.Columns())),
 		// The library puts no space behind the version; with it the text is that of createdBy.
-		file: parquet.NewWriter(w, schema, parquet.Compression(&parquet.Snappy),
+		file: parquet.NewGenericWriter[any](w, schema, parquet.Compression(&parquet.Snappy),
 			parquet.CreatedBy("idem", "1 ", "0"), parquet.MaxRowsPerRowGroup(checkpointGroupRows)),
 		batch:  make([]parquet.Row, 0, checkpointBatch),
 		starts: make([]int, len(baseSchema.Columns())+1),
