@@ -149,7 +149,7 @@ func (v *vacuum) listed(ctx context.Context) ([]doomed, error) {
 			tables = append(tables, dir)
 		}
 		if info.ModTime.Before(v.out.Before) && !names.hidden(info.Key) && !v.keep.has(info.Key) {
-			files = append(files, doomed{key: info.Key, size: info.Size})
+			files = append(files, doomed{key: info.Key, size: info.Size, at: info.ModTime})
 		}
 	}
 	if len(tables) == 0 {
@@ -261,7 +261,7 @@ func (v *vacuum) there(ctx context.Context, keys []string) ([]doomed, error) {
 			return nil
 		}
 		if err == nil && info.ModTime.Before(v.out.Before) && !names.hidden(keys[i]) {
-			found[i] = &doomed{key: keys[i], size: info.Size}
+			found[i] = &doomed{key: keys[i], size: info.Size, at: info.ModTime}
 		}
 		return err
 	})

@@ -3,6 +3,7 @@ package maintain
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -39,7 +40,7 @@ type Vacuum struct {
 type Vacuumed struct {
 	_ struct{}
 
-	// Outcome is Committed if files were deleted, else Unchanged.
+	// Outcome is Committed if there were files to delete, else Unchanged.
 	Outcome idem.Outcome
 
 	// Version is the version committed at the end, or the newest version looked at.
@@ -63,7 +64,8 @@ func (v *Vacuumed) String() string {
 // VacuumTable deletes the files below the table's root that the newest version does not refer to, that
 // no removal younger than the retention refers to, and that were written before it: data files, files
 // of deletion vectors, change data (by age alone) and what a writer that died left behind. The files of a
-// commit whose outcome is unknown are protected by their age.
+// commit whose outcome is unknown are protected by their age, which the store's clock tells: that ours
+// is ahead of it makes no file older.
 //
 // It never touches the log, names that begin with _ or . (but for change data and the directories of
 // partition columns), directories of another table below the root, Iceberg's metadata, or anything
@@ -104,6 +106,7 @@ type vacuum struct {
 type doomed struct {
 	key  string
 	size int64
+	at   time.Time // when it was written, by the store's clock
 }
 
 func (v *vacuum) run(ctx context.Context) error {
@@ -175,10 +178,13 @@ func (v *vacuum) carryOut(ctx context.Context, files []doomed, retention time.Du
 	if v.request.Retention > 0 {
 		start.parameters["specifiedRetentionMillis"] = retention.Milliseconds()
 	}
-	if _, err := write(ctx, v.in, inside.Call{Op: opVacuum, Planner: start}); err != nil {
+	begun, err := write(ctx, v.in, inside.Call{Op: opVacuum, Planner: start})
+	if err != nil {
 		return err
 	}
-	err := v.delete(ctx, files)
+	if files, err = v.byTheStore(ctx, files, begun.Version, retention); err == nil {
+		err = v.delete(ctx, files)
+	}
 	status := "COMPLETED"
 	if err != nil {
 		status = "FAILED"
@@ -194,6 +200,21 @@ func (v *vacuum) carryOut(ctx context.Context, files []doomed, retention time.Du
 	}
 	v.out.Outcome, v.out.Version = idem.Committed, res.Version
 	return nil
+}
+
+// byTheStore leaves out files that are too young by the store's clock, which the commit of a version was
+// written by just now: files have its times, and ours may be ahead of it.
+func (v *vacuum) byTheStore(ctx context.Context, files []doomed, version int64, retention time.Duration) ([]doomed, error) {
+	info, err := v.in.Env.Store.Head(ctx, delta.CommitKey(version))
+	if err != nil {
+		return nil, err
+	}
+	before := info.ModTime.Add(-retention)
+	if !before.Before(v.out.Before) {
+		return files, nil
+	}
+	v.out.Before, v.snap, v.older = before, nil, nil
+	return slices.DeleteFunc(files, func(f doomed) bool { return !f.at.Before(before) }), nil
 }
 
 // note is a commit of nothing but its commitInfo.

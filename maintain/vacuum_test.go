@@ -281,7 +281,8 @@ func TestVacuumNeverDeletesALiveFile(t *testing.T) {
 	names := 0
 	for seed := range uint64(100) {
 		r := rand.New(rand.NewPCG(seed, 1))
-		st := store.NewMemClock(func() time.Time { return time.Unix(1_700_000_000, 0) })
+		c := &clock{now: time.Unix(1_700_000_000, 0)}
+		st := store.NewMemClock(c.Now)
 		live, dead := map[string]bool{}, map[string]bool{}
 		actions := []delta.Action{
 			{CommitInfo: &delta.CommitInfo{Timestamp: 1, Operation: "WRITE", TxnID: "a"}},
@@ -308,7 +309,8 @@ func TestVacuumNeverDeletesALiveFile(t *testing.T) {
 		data, err := delta.EncodeCommit(actions)
 		require.NoError(t, err)
 		require.NoError(t, st.PutIfAbsent(t.Context(), delta.CommitKey(0), data))
-		table, err := idem.OpenStore(t.Context(), st, idem.Options{Parallelism: 1, Clock: &clock{now: time.Unix(1_700_000_000, 0).Add(30 * day)}})
+		c.now = c.now.Add(30 * day)
+		table, err := idem.OpenStore(t.Context(), st, idem.Options{Parallelism: 1, Clock: c})
 		require.NoError(t, err)
 		_, err = maintain.VacuumTable(t.Context(), table, maintain.Vacuum{})
 		require.NoError(t, err)
@@ -349,4 +351,20 @@ func TestVacuumWithALongerRetentionKnowsRemovalsThatCheckpointsForgot(t *testing
 		require.ErrorIs(t, err, idem.ErrInput, "the log does not tell any more")
 		require.ErrorContains(t, err, "reaches back to version 3")
 	}
+}
+
+func TestVacuumGoesByTheStoresClock(t *testing.T) {
+	f := newFixture(t, idem.Definition{})
+	f.append(row{"a", 1, "x"})
+	f.put("part-dead.parquet")
+	f.clock.now = f.clock.now.Add(8 * day)
+	f.put("part-of-a-writer-at-work.parquet")
+	ahead := f.options()
+	ahead.Clock = &clock{now: f.clock.now.Add(30 * day)}
+	var err error
+	f.table, err = idem.OpenStore(t.Context(), f.mem, ahead)
+	require.NoError(t, err)
+	require.EqualValues(t, 1, f.vacuum(maintain.Vacuum{}).Files)
+	require.True(t, f.has("part-of-a-writer-at-work.parquet"), "it is a moment old, whatever our clock says")
+	require.False(t, f.has("part-dead.parquet"))
 }
