@@ -43,87 +43,121 @@ func (f *feed) open(ctx context.Context) error {
 	if err := f.bound(ctx, newest); err != nil {
 		return err
 	}
+	end, err := f.end(ctx, newest)
+	if err != nil {
+		return err
+	}
+	if err := f.clock(ctx, newest, end); err != nil {
+		return err
+	}
 	if err := f.begin(ctx); err != nil {
 		return err
 	}
-	return f.choose(ctx, newest)
+	return f.choose(ctx, newest, end)
 }
 
-// bound finds the range of versions, and their times.
+// bound finds the range of versions.
 func (f *feed) bound(ctx context.Context, newest *delta.Snapshot) error {
-	f.from, f.to = 0, newest.Version()
-	if f.request.From.kind == boundVersion {
-		f.from = f.request.From.version
+	from, to, last := f.request.From, f.request.To, newest.Version()
+	f.from, f.to = from.version, last
+	if to.kind == boundVersion {
+		f.to = to.version
 	}
-	if f.request.To.kind == boundVersion {
-		f.to = f.request.To.version
-	}
-	if err := f.clock(ctx, newest); err != nil {
-		return err
+	if from.kind == boundTime || to.kind == boundTime {
+		if err := f.instants(ctx, newest); err != nil {
+			return err
+		}
 	}
 	switch {
 	case f.from < 0 || f.to < 0:
 		return inputf("the versions %d to %d: versions count from 0", f.from, f.to)
-	case f.to > newest.Version():
-		return inputf("version %d is not there yet: the newest is %d", f.to, newest.Version())
+	case f.from > last || f.to > last:
+		return inputf("version %d is not there yet: the newest is %d", max(f.from, f.to), last)
 	case f.from > f.to:
 		return inputf("there is no version from %d to %d: the range ends before it begins", f.from, f.to)
-	}
-	for v := f.from; v <= f.to; v++ {
-		if _, ok := f.times[v]; !ok {
-			return inputf("the commit of version %d is no longer in the log, which begins at version %d: ask for changes from there on", v, f.oldest(newest.Version()))
-		}
 	}
 	return nil
 }
 
-func (f *feed) oldest(newest int64) int64 {
-	for v := newest; ; v-- {
-		if _, ok := f.times[v-1]; !ok {
-			return v
-		}
-	}
-}
-
-// clock learns when the versions were committed, from the newest back to the first that is asked
-// for, and turns bounds that are instants into versions.
-func (f *feed) clock(ctx context.Context, newest *delta.Snapshot) error {
-	f.times = map[int64]time.Time{}
+// instants turns bounds that are instants into versions.
+func (f *feed) instants(ctx context.Context, newest *delta.Snapshot) error {
 	from, to := f.request.From, f.request.To
 	first, last := int64(-1), int64(-1)
+	var latest time.Time
 	for c, err := range f.in.Log.History(ctx, newest) {
 		if err != nil {
 			return err
 		}
-		f.times[c.Version] = c.Timestamp
-		if to.kind == boundTime && last < 0 && !c.Timestamp.After(to.at) {
+		if c.Version == newest.Version() {
+			latest = c.Timestamp
+		}
+		if last < 0 && !c.Timestamp.After(to.at) {
 			last = c.Version
 		}
-		if from.kind == boundTime {
-			if c.Timestamp.Before(from.at) {
-				break
-			}
-			first = c.Version
-		} else if c.Version <= f.from && (to.kind != boundTime || last >= 0) {
+		if c.Timestamp.Before(from.at) {
+			break
+		}
+		first = c.Version
+		if from.kind != boundTime && last >= 0 {
 			break
 		}
 	}
 	if from.kind == boundTime {
-		if first < 0 {
-			return inputf("no version was committed at %s or later: the newest, %d, is of %s", stamp(from.at), newest.Version(), stamp(f.times[newest.Version()]))
+		if f.from = first; first < 0 {
+			return inputf("no version was committed at %s or later: the newest, %d, is of %s", stamp(from.at), newest.Version(), stamp(latest))
 		}
-		f.from = first
 	}
 	if to.kind == boundTime {
-		if last < 0 {
-			return inputf("no version in the log was committed at %s or before", stamp(to.at))
+		if f.to = last; last < 0 {
+			return inputf("no version of the range was committed at %s or before", stamp(to.at))
 		}
-		f.to = last
 	}
 	return nil
 }
 
 func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }
+
+// end is the table at the range's last version.
+func (f *feed) end(ctx context.Context, newest *delta.Snapshot) (*delta.Snapshot, error) {
+	if f.to == newest.Version() {
+		return newest, nil
+	}
+	end, err := f.in.Log.LoadAt(ctx, f.to)
+	if errors.Is(err, delta.ErrInput) {
+		return nil, f.gone(ctx, newest, f.to)
+	}
+	return end, err
+}
+
+// clock learns when the versions were committed.
+func (f *feed) clock(ctx context.Context, newest, end *delta.Snapshot) error {
+	f.times = map[int64]time.Time{}
+	for c, err := range f.in.Log.History(ctx, end) {
+		if err != nil {
+			return err
+		}
+		f.times[c.Version] = c.Timestamp
+		if c.Version <= f.from {
+			return nil
+		}
+	}
+	return f.gone(ctx, newest, f.from)
+}
+
+// gone says that the commit of a version is no longer in the log, and what is.
+func (f *feed) gone(ctx context.Context, newest *delta.Snapshot, version int64) error {
+	oldest := int64(-1)
+	for c, err := range f.in.Log.History(ctx, newest) {
+		if err != nil {
+			return err
+		}
+		oldest = c.Version
+	}
+	if oldest < 0 {
+		return inputf("the commit of version %d is no longer in the log, nor is any other", version)
+	}
+	return inputf("the commit of version %d is no longer in the log, which begins at version %d: ask for changes from there on", version, oldest)
+}
 
 // begin loads the table before the range. Where clean-up has taken what it needs, the table at the
 // range's first version has to do.
@@ -178,43 +212,61 @@ func gate(snap *delta.Snapshot) error {
 }
 
 // choose finds the columns in which every version of the range can be read.
-func (f *feed) choose(ctx context.Context, newest *delta.Snapshot) error {
-	end := newest
-	if f.to != newest.Version() {
-		var err error
-		if end, err = f.in.Log.LoadAt(ctx, f.to); err != nil {
-			return err
-		}
-	}
+func (f *feed) choose(ctx context.Context, newest, end *delta.Snapshot) error {
 	shapes := []*delta.Snapshot{newest, end}
-	if end.Mapping() != delta.MappingNone {
+	if end.Mapping() != delta.MappingNone || newest == end {
 		shapes = shapes[1:]
 	}
 	why := make([]error, len(shapes))
 	var last *delta.Metadata
+	marked := false
 	for v, err := range f.versions(ctx) {
 		if err != nil {
 			return err
 		}
-		if v.after.Metadata() == last {
+		marked = marked || v.after.Protocol().Supports(vectorsFeature)
+		seen := []*delta.Snapshot{v.after}
+		if v.number == f.from && v.before != nil && v.removes() {
+			seen = append(seen, v.before)
+		}
+		if v.after.Metadata() == last && len(seen) == 1 {
 			continue
 		}
 		last = v.after.Metadata()
-		for i, s := range shapes {
+		if !anyFits(why, seen, shapes) {
+			return inputf("version %d cannot be read in the columns of version %d: %v; ask for ranges on either side of the change", v.number, end.Version(), why[len(why)-1])
+		}
+	}
+	return f.project(shapes[slices.Index(why, nil)], marked)
+}
+
+// anyFits keeps for each shape why one of the tables seen so far does not fit it, and says whether
+// one is left.
+func anyFits(why []error, seen, shapes []*delta.Snapshot) bool {
+	for i, shape := range shapes {
+		for _, s := range seen {
 			if why[i] == nil {
-				why[i] = fits(v.after, s)
-			}
-			if why[i] != nil && i == len(shapes)-1 {
-				return inputf("version %d cannot be read in the columns of version %d: %v; ask for ranges on either side of the change", v.number, s.Version(), why[i])
+				why[i] = fits(s, shape)
 			}
 		}
 	}
-	f.shape = shapes[slices.Index(why, nil)]
-	return f.project()
+	return slices.Contains(why, nil)
 }
 
-// project settles the columns given out.
-func (f *feed) project() error {
+// project settles the columns given out. marked says that files of the range may have vectors, also
+// where the table of the shape has no such feature any more.
+func (f *feed) project(shape *delta.Snapshot, marked bool) (err error) {
+	f.shape = shape
+	if marked && !shape.Protocol().Supports(vectorsFeature) {
+		if f.shape, err = shape.Edited(&delta.Edit{Protocol: withVectors(shape.Protocol())}); err != nil {
+			return err
+		}
+	}
+	for _, c := range feedFields {
+		if f.shape.Schema().Index(c.Name) >= 0 {
+			return inputf("the table has a column %s, which is the name of one of the feed's: rename it", c.Name)
+		}
+	}
 	all := f.shape.ArrowSchema()
 	fields := all.Fields()
 	if f.request.Columns != nil {
@@ -239,6 +291,19 @@ var feedFields = []arrow.Field{
 	{Name: TypeColumn, Type: arrow.BinaryTypes.String},
 	{Name: VersionColumn, Type: arrow.PrimitiveTypes.Int64},
 	{Name: TimestampColumn, Type: &arrow.TimestampType{Unit: arrow.Microsecond, TimeZone: "UTC"}},
+}
+
+const vectorsFeature = "deletionVectors"
+
+// withVectors is a protocol that has deletion vectors besides.
+func withVectors(p *delta.Protocol) *delta.Protocol {
+	out := &delta.Protocol{MinReaderVersion: 3, MinWriterVersion: 7, ReaderFeatures: slices.Clone(p.ReaderFeatures), WriterFeatures: p.Features()}
+	if p.MinReaderVersion < 3 && p.Supports("columnMapping") {
+		out.ReaderFeatures = append(out.ReaderFeatures, "columnMapping")
+	}
+	out.ReaderFeatures = append(out.ReaderFeatures, vectorsFeature)
+	out.WriterFeatures = append(out.WriterFeatures, vectorsFeature)
+	return out
 }
 
 // rows gives the changes of all versions.

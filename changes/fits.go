@@ -8,8 +8,8 @@ import (
 )
 
 // fits says why the files of one version cannot be read in the columns of another; nil if they can.
-// Columns may have been added, and widened; under column mapping they are known by their physical
-// names, and must have kept their own.
+// Columns may have been added, and widened. They are known by the names that files have them under,
+// and must have kept their own.
 func fits(was, shape *delta.Snapshot) error {
 	if was.Metadata() == shape.Metadata() {
 		return nil
@@ -17,21 +17,27 @@ func fits(was, shape *delta.Snapshot) error {
 	if !slices.Equal(was.PartitionColumns(), shape.PartitionColumns()) {
 		return fmt.Errorf("the partition columns are %v and not %v", shape.PartitionColumns(), was.PartitionColumns())
 	}
-	return fieldsFit(was.Schema(), shape.Schema(), shape.Mapping() != delta.MappingNone, "")
+	p := pair{was: was.Mapping() != delta.MappingNone, shape: shape.Mapping() != delta.MappingNone}
+	return p.fields(was.Schema(), shape.Schema(), "")
 }
 
-func fieldsFit(was, shape *delta.Struct, mapped bool, path string) error {
+// pair says which of two tables has column mapping.
+type pair struct{ was, shape bool }
+
+func stored(f *delta.Field, mapped bool) string {
+	if mapped {
+		return f.PhysicalName()
+	}
+	return f.Name
+}
+
+func (p pair) fields(was, shape *delta.Struct, path string) error {
 	known := map[string]bool{}
 	for i := range was.Fields {
 		f := &was.Fields[i]
-		j := slices.IndexFunc(shape.Fields, func(g delta.Field) bool {
-			if mapped {
-				return stored(f) == stored(&g)
-			}
-			return f.Name == g.Name
-		})
+		j := slices.IndexFunc(shape.Fields, func(g delta.Field) bool { return stored(f, p.was) == stored(&g, p.shape) })
 		if j < 0 {
-			return fmt.Errorf("the column %s%s is gone", path, f.Name)
+			return fmt.Errorf("the column %s%s is gone, or another of its name has taken its place", path, f.Name)
 		}
 		g := &shape.Fields[j]
 		known[g.Name] = true
@@ -41,7 +47,7 @@ func fieldsFit(was, shape *delta.Struct, mapped bool, path string) error {
 		case f.Nullable && !g.Nullable:
 			return fmt.Errorf("the column %s%s became NOT NULL", path, f.Name)
 		}
-		if err := typesFit(f.Type, g.Type, mapped, path+f.Name); err != nil {
+		if err := p.types(f.Type, g.Type, path+f.Name); err != nil {
 			return err
 		}
 	}
@@ -53,28 +59,25 @@ func fieldsFit(was, shape *delta.Struct, mapped bool, path string) error {
 	return nil
 }
 
-// stored is the name by which files have a column: its own, until it is mapped to another.
-func stored(f *delta.Field) string { return f.PhysicalName() }
-
-func typesFit(was, shape delta.Type, mapped bool, path string) error {
+func (p pair) types(was, shape delta.Type, path string) error {
 	switch a := was.(type) {
 	case *delta.Struct:
 		if b, ok := shape.(*delta.Struct); ok {
-			return fieldsFit(a, b, mapped, path+".")
+			return p.fields(a, b, path+".")
 		}
 	case *delta.Array:
 		if b, ok := shape.(*delta.Array); ok && (b.ContainsNull || !a.ContainsNull) {
-			return typesFit(a.Element, b.Element, mapped, path+".element")
+			return p.types(a.Element, b.Element, path+".element")
 		}
 	case *delta.Map:
 		if b, ok := shape.(*delta.Map); ok && (b.ValueContainsNull || !a.ValueContainsNull) {
-			if err := typesFit(a.Key, b.Key, mapped, path+".key"); err != nil {
+			if err := p.types(a.Key, b.Key, path+".key"); err != nil {
 				return err
 			}
-			return typesFit(a.Value, b.Value, mapped, path+".value")
+			return p.types(a.Value, b.Value, path+".value")
 		}
-	default:
-		if was == shape || delta.Widens(was, shape) {
+	default: // no file has a column that was void
+		if was == shape || was == delta.Void || delta.Widens(was, shape) {
 			return nil
 		}
 	}

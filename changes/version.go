@@ -11,7 +11,6 @@ import (
 
 	"github.com/idemtable/idem/delta"
 	"github.com/idemtable/idem/delta/scan"
-	"github.com/idemtable/idem/internal/rows"
 	"github.com/idemtable/idem/internal/vectors"
 )
 
@@ -54,13 +53,18 @@ func (v *version) rows(ctx context.Context) iter.Seq2[arrow.RecordBatch, error] 
 // none, those that it added and removed.
 func (v *version) parts() ([]part, error) {
 	var written []part
+	once := map[string]bool{}
 	for _, a := range v.actions {
-		if a.CDC != nil {
-			f := &delta.Add{Path: a.CDC.Path, PartitionValues: a.CDC.PartitionValues, Size: a.CDC.Size}
-			if err := v.locate(f); err != nil {
-				return nil, err
-			}
-			written = append(written, part{file: f})
+		if a.CDC == nil {
+			continue
+		}
+		key, err := v.locate(a.CDC.Path)
+		if err != nil {
+			return nil, err
+		}
+		if !once[key] {
+			once[key] = true
+			written = append(written, part{file: &delta.Add{Path: a.CDC.Path, Key: key, PartitionValues: a.CDC.PartitionValues, Size: a.CDC.Size}})
 		}
 	}
 	if len(written) > 0 {
@@ -69,113 +73,130 @@ func (v *version) parts() ([]part, error) {
 	return v.derived()
 }
 
-func (v *version) locate(f *delta.Add) (err error) {
-	if f.Key, err = delta.ResolvePath(v.feed.in.Store.URL(), f.Path); err != nil {
-		return fmt.Errorf("file %s: %w", f.Path, err)
+// removes is true of a version whose changes are derived from files that it removed.
+func (v *version) removes() bool {
+	out := false
+	for _, a := range v.actions {
+		if a.CDC != nil {
+			return false
+		}
+		out = out || a.Remove != nil && a.Remove.DataChange
 	}
-	return nil
+	return out
 }
 
-// derived compares what was live with what is: a file that is there before and after under other
-// vectors lost and won the rows in which the vectors differ.
-func (v *version) derived() ([]part, error) {
-	var out []part
-	added := map[string]*delta.Add{}
-	for _, a := range v.actions {
-		if a.Add == nil || !a.Add.DataChange {
-			continue
-		}
-		f := *a.Add
-		if err := v.locate(&f); err != nil {
-			return nil, err
-		}
-		added[f.Key] = &f
+func (v *version) locate(path string) (key string, err error) {
+	if key, err = delta.ResolvePath(v.feed.in.Store.URL(), path); err != nil {
+		return "", fmt.Errorf("file %s: %w", path, err)
 	}
-	paired := map[string]bool{}
-	for _, a := range v.actions {
-		if a.Remove == nil || !a.Remove.DataChange {
-			continue
-		}
-		f, live, err := v.removed(a.Remove)
+	return key, nil
+}
+
+// fate is what a version did with a file.
+type fate struct {
+	key     string
+	remove  *delta.Remove
+	changes bool // some action of it says that it changes data
+}
+
+// fates are those of the files of a version, in the order of its actions.
+func (v *version) fates() ([]*fate, error) {
+	var out []*fate
+	known := map[string]*fate{}
+	of := func(path string, changes bool) (*fate, error) {
+		key, err := v.locate(path)
 		if err != nil {
 			return nil, err
 		}
-		if !live {
-			continue
+		if known[key] == nil {
+			known[key] = &fate{key: key}
+			out = append(out, known[key])
 		}
-		to, again := added[f.Key]
-		if !again {
-			out = append(out, part{file: f, kind: Delete})
-			continue
-		}
-		paired[f.Key] = true
-		if to.DeletionVector != nil {
-			out = append(out, part{file: f, kind: Delete, within: to.DeletionVector})
-		}
-		if f.DeletionVector != nil {
-			out = append(out, part{file: to, kind: Insert, within: f.DeletionVector})
-		}
+		known[key].changes = known[key].changes || changes
+		return known[key], nil
 	}
 	for _, a := range v.actions {
-		if a.Add == nil || !a.Add.DataChange {
-			continue
-		}
-		f := added[keyOf(v, a.Add.Path)]
-		if !paired[f.Key] && !v.wasLive(f) {
-			out = append(out, part{file: f, kind: Insert})
+		switch {
+		case a.Add != nil:
+			if _, err := of(a.Add.Path, a.Add.DataChange); err != nil {
+				return nil, err
+			}
+		case a.Remove != nil:
+			f, err := of(a.Remove.Path, a.Remove.DataChange)
+			if err != nil {
+				return nil, err
+			}
+			f.remove = a.Remove
 		}
 	}
 	return out, nil
 }
 
-func keyOf(v *version, path string) string {
-	key, _ := delta.ResolvePath(v.feed.in.Store.URL(), path)
-	return key
-}
-
-// wasLive is true of a file that is added again as it was: no row of it is new.
-func (v *version) wasLive(f *delta.Add) bool {
-	if v.before == nil {
-		return false
+// derived compares what was live with what is: a file that is there before and after under other
+// vectors lost and won the rows in which the vectors differ, one that was added again as it was
+// none.
+func (v *version) derived() ([]part, error) {
+	all, err := v.fates()
+	if err != nil {
+		return nil, err
 	}
-	live, ok := v.before.Live(f.Key)
-	return ok && live.DeletionVector.ID() == f.DeletionVector.ID()
-}
-
-// removed gives the file that a remove ends, as it was live. live is false for one that was not.
-func (v *version) removed(r *delta.Remove) (f *delta.Add, live bool, err error) {
-	f = &delta.Add{Path: r.Path, PartitionValues: r.PartitionValues, DeletionVector: r.DeletionVector}
-	if err := v.locate(f); err != nil {
-		return nil, false, err
-	}
-	if v.before != nil {
-		was, ok := v.before.Live(f.Key)
-		if !ok || was.DeletionVector.ID() != r.DeletionVector.ID() {
-			return nil, false, nil
+	var out []part
+	for _, f := range all {
+		if !f.changes {
+			continue
 		}
-		return was, true, nil
+		was, err := v.was(f)
+		if err != nil {
+			return nil, err
+		}
+		is, _ := v.after.Live(f.key)
+		switch {
+		case was == nil && is == nil, was != nil && is != nil && was.DeletionVector.ID() == is.DeletionVector.ID():
+		case was == nil:
+			out = append(out, part{file: is, kind: Insert})
+		case is == nil:
+			out = append(out, part{file: was, kind: Delete})
+		default:
+			if is.DeletionVector != nil {
+				out = append(out, part{file: was, kind: Delete, within: is.DeletionVector})
+			}
+			if was.DeletionVector != nil {
+				out = append(out, part{file: is, kind: Insert, within: was.DeletionVector})
+			}
+		}
 	}
-	if !r.ExtendedMetadata || r.Size == nil {
-		return nil, false, fmt.Errorf("%w: the remove of %s tells neither size nor partition values, and the version before it is no longer in the log: ask for changes from the next version on",
+	return out, nil
+}
+
+// was is a file as it was live before the version; nil if it was not. Without the version before
+// only a remove tells.
+func (v *version) was(f *fate) (*delta.Add, error) {
+	r := f.remove
+	switch {
+	case v.before != nil:
+		live, _ := v.before.Live(f.key)
+		return live, nil
+	case r == nil:
+		return nil, nil
+	case !r.ExtendedMetadata || r.Size == nil:
+		return nil, fmt.Errorf("%w: the remove of %s tells neither size nor partition values, and the version before it is no longer in the log: ask for changes from the next version on",
 			delta.ErrInput, r.Path)
 	}
-	f.Size = *r.Size
-	return f, true, nil
+	return &delta.Add{Path: r.Path, Key: f.key, PartitionValues: r.PartitionValues, Size: *r.Size, DeletionVector: r.DeletionVector}, nil
 }
 
 // read gives the changed rows of a file.
 func (v *version) read(ctx context.Context, p part) iter.Seq2[arrow.RecordBatch, error] {
 	return func(yield func(arrow.RecordBatch, error) bool) {
 		f := v.feed
-		var within *delta.Vector
+		options := scan.LiveOptions{}
 		if p.within != nil {
 			var err error
-			if within, err = vectors.Read(ctx, f.in.Log.Store(), f.in.Store.URL(), p.within, -1); err != nil {
+			if options.Only, err = vectors.Read(ctx, f.in.Log.Store(), f.in.Store.URL(), p.within, -1); err != nil {
 				yield(nil, fmt.Errorf("deletion vector of %s: %w", p.file.Path, err))
 				return
 			}
 		}
-		options := scan.LiveOptions{}
 		if p.kind == "" {
 			options.Extra = []arrow.Field{{Name: TypeColumn, Type: arrow.BinaryTypes.String, Nullable: true}}
 		}
@@ -185,12 +206,12 @@ func (v *version) read(ctx context.Context, p part) iter.Seq2[arrow.RecordBatch,
 				yield(nil, err)
 				return
 			}
-			batch, err := v.change(piece, p, within)
+			batch, err := v.change(piece.Batch, p)
 			if err != nil {
 				yield(nil, err)
 				return
 			}
-			more := batch.NumRows() == 0 || yield(batch, nil)
+			more := yield(batch, nil)
 			batch.Release()
 			if !more {
 				return
@@ -199,23 +220,9 @@ func (v *version) read(ctx context.Context, p part) iter.Seq2[arrow.RecordBatch,
 	}
 }
 
-// change puts the columns of the feed beside rows, those of within only.
-func (v *version) change(piece scan.Piece, p part, within *delta.Vector) (arrow.RecordBatch, error) {
-	f, batch := v.feed, piece.Batch
-	if within != nil {
-		var keep []int32
-		for i := range int(batch.NumRows()) {
-			if within.Contains(piece.Row(i)) {
-				keep = append(keep, int32(i))
-			}
-		}
-		some, err := rows.Take(f.env.Allocator, batch, keep)
-		if err != nil {
-			return nil, err
-		}
-		defer some.Release()
-		batch = some
-	}
+// change puts the columns of the feed beside rows.
+func (v *version) change(batch arrow.RecordBatch, p part) (arrow.RecordBatch, error) {
+	f := v.feed
 	n := int(batch.NumRows())
 	constants := []scalar.Scalar{
 		scalar.NewStringScalar(p.kind), scalar.NewInt64Scalar(v.number),
