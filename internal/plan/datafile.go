@@ -151,6 +151,9 @@ func (f *FileSet) closeFile(d *dataFile) error {
 	}
 	if d.stats != nil {
 		d.add.Stats, d.add.Tags = d.stats.JSON(), map[string]string{TagName: FormatFingerprint(d.rows, d.sum, nil)}
+		if f.columnsText != "" {
+			d.add.Tags[ColumnsTag] = f.columnsText
+		}
 	}
 	d.part.open = nil
 	d.writer, d.stats = nil, nil

@@ -34,3 +34,6 @@ func Conform(mem memory.Allocator, snap *delta.Snapshot, rows arrow.RecordBatch)
 	out, err := c.Batch(mem, rows, 0)
 	return out, c.Missing(), err
 }
+
+// ColumnsText is the tag of a new file of a table with column mapping.
+var ColumnsText = columnsText

@@ -46,6 +46,8 @@ type FileSet struct {
 	target int64
 	budget int64
 
+	columnsText string // see ColumnsTag
+
 	byID  map[string]*filePart
 	parts []*filePart // in order of their first rows
 	files []*dataFile // every file that was begun, in order
@@ -76,7 +78,7 @@ func NewFileSet(ctx context.Context, env *Env, snap *delta.Snapshot, kind FileKi
 	f := &FileSet{
 		ctx: ctx, env: env, snap: snap, split: split, layout: newFileLayout(snap, kind, split.columns),
 		codec: parquetio.From(ctx), target: targetBytes(env, snap), budget: env.memoryBytes() / 4,
-		byID: map[string]*filePart{},
+		columnsText: columnsText(snap), byID: map[string]*filePart{},
 	}
 	f.option.Allocator = env.Allocator
 	if c, ok := snap.Property(compressionProperty); ok {

@@ -54,9 +54,9 @@ func (p *Fingerprint) Of(ctx context.Context, snap *delta.Snapshot) (*Print, err
 		return nil, err
 	}
 	out := &Print{Distinct: -1, Sums: sums}
-	read := files.Across
+	read, known := files.Across, DigestsOf(snap)
 	for _, f := range files.Inside {
-		n, d, ok := FileDigest(f)
+		n, d, ok := known.Of(f)
 		if !ok || p.Verify {
 			read = append(read, f)
 			continue
@@ -85,7 +85,7 @@ func (p *Fingerprint) Of(ctx context.Context, snap *delta.Snapshot) (*Print, err
 
 // read adds the rows of files that must be read.
 func (p *Fingerprint) read(ctx context.Context, snap *delta.Snapshot, files []*delta.Add, out *Print) error {
-	prints := make([]Print, len(files))
+	prints, known := make([]Print, len(files)), DigestsOf(snap)
 	err := p.Env.forEach(ctx, len(files), func(ctx context.Context, i int) error {
 		request := scan.Request{Where: p.Where, Files: files[i : i+1]}
 		for batch, err := range scan.Rows(ctx, p.Env.table(snap), request) {
@@ -99,7 +99,7 @@ func (p *Fingerprint) read(ctx context.Context, snap *delta.Snapshot, files []*d
 			prints[i].Digest = prints[i].Digest.Add(d)
 			prints[i].Rows += batch.NumRows()
 		}
-		if n, d, ok := FileDigest(files[i]); ok && p.Verify && p.Where == nil && (n != prints[i].Rows || d != prints[i].Digest) {
+		if n, d, ok := known.Of(files[i]); ok && p.Verify && p.Where == nil && (n != prints[i].Rows || d != prints[i].Digest) {
 			return fmt.Errorf("%w: %s holds other rows than its tag %s says (%d rows against %d)", delta.ErrCorrupt, files[i].Path, TagName, prints[i].Rows, n)
 		}
 		return nil

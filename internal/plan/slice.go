@@ -48,7 +48,7 @@ func (p *Replace) measure(ctx context.Context, snap *delta.Snapshot, files scan.
 		return nil, err
 	}
 	old := &oldSlice{files: make([]*fileSlice, len(files.Inside)+len(files.Across))}
-	all := slices.Concat(files.Inside, files.Across)
+	all, digests := slices.Concat(files.Inside, files.Across), DigestsOf(snap)
 	err = p.Env.forEach(ctx, len(all), func(ctx context.Context, i int) error {
 		if known := p.known(identity(all[i])); known != nil {
 			known.add = all[i]
@@ -58,7 +58,7 @@ func (p *Replace) measure(ctx context.Context, snap *delta.Snapshot, files scan.
 		s := &fileSlice{add: all[i], whole: i < len(files.Inside)}
 		var err error
 		if s.whole {
-			err = p.countWhole(ctx, snap, s, stats[i])
+			err = p.countWhole(ctx, snap, s, stats[i], digests)
 		} else {
 			err = p.countAcross(ctx, snap, s, where)
 		}
@@ -100,8 +100,8 @@ func (e *Env) stats(ctx context.Context, snap *delta.Snapshot, files []*delta.Ad
 	return e.Stats.Stats(ctx, snap, files)
 }
 
-func (p *Replace) countWhole(ctx context.Context, snap *delta.Snapshot, s *fileSlice, stats string) error {
-	if n, d, ok := FileDigest(s.add); ok {
+func (p *Replace) countWhole(ctx context.Context, snap *delta.Snapshot, s *fileSlice, stats string, known *Digests) error {
+	if n, d, ok := known.Of(s.add); ok {
 		s.rows, s.deleted, s.sum = n, n, &d
 		return nil
 	}

@@ -70,9 +70,9 @@ func (e *Env) deleteRows(ctx context.Context, snap *delta.Snapshot, todo []*dele
 	if err != nil {
 		return err
 	}
-	w := vectors.New(ctx, e.Store, e.NewID)
+	w, known := vectors.New(ctx, e.Store, e.NewID), DigestsOf(snap)
 	for i, d := range todo {
-		if err := e.mark(ctx, w, d, stats[i]); err != nil {
+		if err := e.mark(ctx, w, d, stats[i], known); err != nil {
 			w.Abort()
 			return fmt.Errorf("delete rows of %s: %w", d.file.Path, err)
 		}
@@ -85,7 +85,7 @@ func (e *Env) deleteRows(ctx context.Context, snap *delta.Snapshot, todo []*dele
 }
 
 // mark gives one file its vector.
-func (e *Env) mark(ctx context.Context, w *vectors.Writer, d *deletion, stats string) error {
+func (e *Env) mark(ctx context.Context, w *vectors.Writer, d *deletion, stats string, known *Digests) error {
 	all := d.gone
 	if d.file.DeletionVector != nil {
 		old, err := vectors.Read(ctx, e.Store, e.Store.URL(), d.file.DeletionVector, d.rows)
@@ -107,19 +107,19 @@ func (e *Env) mark(ctx context.Context, w *vectors.Writer, d *deletion, stats st
 	if err != nil {
 		return err
 	}
-	d.after = vectored(d, vector, stats)
+	d.after = vectored(d, vector, stats, known)
 	return nil
 }
 
 // vectored is the add of a file under its new vector: same bytes, same ids, bounds that are outer
 // bounds. Its digest is known if those of the file and of the rows that go are.
-func vectored(d *deletion, vector *delta.DeletionVector, stats string) *delta.Add {
+func vectored(d *deletion, vector *delta.DeletionVector, stats string, known *Digests) *delta.Add {
 	f := *d.file
 	f.DeletionVector, f.DataChange = vector, true
 	f.Stats, f.StatsDeferred = delta.LooseStats(stats, d.rows), false
 	f.Tags = maps.Clone(f.Tags)
 	delete(f.Tags, TagName)
-	if n, sum, ok := FileDigest(d.file); ok && d.sum != nil {
+	if n, sum, ok := known.Of(d.file); ok && d.sum != nil {
 		f.Tags[TagName] = FormatFingerprint(n-d.gone.Cardinality(), sum.Sub(*d.sum), vector)
 	}
 	return &f
