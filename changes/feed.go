@@ -73,6 +73,8 @@ func (f *feed) bound(ctx context.Context, newest *delta.Snapshot) error {
 		return inputf("the versions %d to %d: versions count from 0", f.from, f.to)
 	case f.from > last || f.to > last:
 		return inputf("version %d is not there yet: the newest is %d", max(f.from, f.to), last)
+	case f.from > f.to && (from.kind == boundTime || to.kind == boundTime):
+		return inputf("no version was committed in the range: it would begin with version %d and end with version %d", f.from, f.to)
 	case f.from > f.to:
 		return inputf("there is no version from %d to %d: the range ends before it begins", f.from, f.to)
 	}
@@ -316,7 +318,7 @@ func (f *feed) rows(ctx context.Context) iter.Seq2[arrow.RecordBatch, error] {
 			}
 			for batch, err := range v.rows(ctx) {
 				if err != nil {
-					err = fmt.Errorf("changes of version %d: %w", v.number, err)
+					err = v.explain(err)
 				}
 				if !yield(batch, err) || err != nil {
 					return

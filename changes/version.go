@@ -2,6 +2,7 @@ package changes
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 
@@ -11,6 +12,7 @@ import (
 
 	"github.com/idemtable/idem/delta"
 	"github.com/idemtable/idem/delta/scan"
+	"github.com/idemtable/idem/delta/store"
 	"github.com/idemtable/idem/internal/vectors"
 )
 
@@ -86,7 +88,7 @@ func (v *version) removes() bool {
 }
 
 func (v *version) locate(path string) (key string, err error) {
-	if key, err = delta.ResolvePath(v.feed.in.Store.URL(), path); err != nil {
+	if key, err = delta.Locate(v.feed.in.Store.URL(), path); err != nil {
 		return "", fmt.Errorf("file %s: %w", path, err)
 	}
 	return key, nil
@@ -245,6 +247,15 @@ func (v *version) change(batch arrow.RecordBatch, p part) (arrow.RecordBatch, er
 		columns = append(columns, a)
 	}
 	return array.NewRecordBatch(f.out, columns, int64(n)), nil
+}
+
+// explain says which version an error is of. Files that the newest version does not need are gone
+// when a vacuum's retention is over.
+func (v *version) explain(err error) error {
+	if errors.Is(err, store.ErrNotExist) {
+		return fmt.Errorf("changes of version %d, of which a vacuum may have deleted files (then ask for later versions): %w", v.number, err)
+	}
+	return fmt.Errorf("changes of version %d: %w", v.number, err)
 }
 
 // known refuses a written change that does not say what it is. What an engine says beyond the four
