@@ -15,6 +15,7 @@ import (
 	"github.com/idemtable/idem/delta/expr"
 	"github.com/idemtable/idem/delta/store"
 	"github.com/idemtable/idem/internal/commit"
+	"github.com/idemtable/idem/internal/inside"
 	"github.com/idemtable/idem/internal/plan"
 )
 
@@ -120,19 +121,15 @@ func CreateStore(ctx context.Context, s store.Store, d Definition, o Options) (*
 	if err != nil {
 		return nil, nil, t.fail(opCreate, err)
 	}
-	snap, err := t.log.Load(ctx)
+	found, err := t.begin(ctx)
 	switch {
-	case err == nil:
-		t.saw(snap)
-		if err := want.matches(snap); err != nil {
+	case err != nil:
+		return nil, nil, t.fail(opCreate, err)
+	case found:
+		if err := want.matches(t.snap); err != nil {
 			return nil, nil, t.fail(opCreate, err)
 		}
-		return t, &Result{Outcome: Unchanged, Version: snap.Version(), Recorded: -1, TxnHorizon: -1}, nil
-	case !errors.Is(err, ErrNotTable):
-		return nil, nil, t.fail(opCreate, err)
-	}
-	if err := store.Probe(ctx, s, t.opts.newUUID()); err != nil {
-		return nil, nil, t.fail(opCreate, err)
+		return t, &Result{Outcome: Unchanged, Version: t.snap.Version(), Recorded: -1, TxnHorizon: -1}, nil
 	}
 	want.newID = t.opts.newUUID
 	want.created = t.opts.Clock.Now().UnixMilli()
@@ -141,6 +138,31 @@ func CreateStore(ctx context.Context, s store.Store, d Definition, o Options) (*
 		return nil, nil, err
 	}
 	return t, res, nil
+}
+
+// begin loads the table, or makes sure that it can be made: that the store puts if absent.
+func (t *Table) begin(ctx context.Context) (found bool, err error) {
+	snap, err := t.log.Load(ctx)
+	switch {
+	case err == nil:
+		t.saw(snap)
+		return true, nil
+	case !errors.Is(err, ErrNotTable):
+		return false, err
+	}
+	return false, store.Probe(ctx, t.store, t.opts.newUUID())
+}
+
+// Tables are also made by packages that take a table: see package inside.
+func init() {
+	inside.BindBegin(func(ctx context.Context, s store.Store, options any) (any, bool, error) {
+		t, err := newTable(s, options.(Options))
+		if err != nil {
+			return nil, false, err
+		}
+		found, err := t.begin(ctx)
+		return t, found, err
+	})
 }
 
 // definition is what a table shall be, as the log says it.

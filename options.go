@@ -12,6 +12,8 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
+	"github.com/idemtable/idem/delta"
+	"github.com/idemtable/idem/delta/store"
 	"github.com/idemtable/idem/internal/commit"
 	"github.com/idemtable/idem/internal/logio"
 )
@@ -51,6 +53,17 @@ type Options struct {
 	// ReadBackTimeout bounds looking for the outcome of a commit whose answer was lost, also when
 	// the caller's context has ended. 0 means 10 seconds.
 	ReadBackTimeout time.Duration
+
+	// Outside opens the directory of a file that the log has outside the table's root, as a shallow
+	// clone has its source's files: url is the directory's, ends in a slash and names the scheme
+	// "s3" for s3a and s3n. It gives a store whose root is the directory or one above it, which is kept
+	// for the table's lifetime and only read from; an error refuses. A log is written by others and may name any file that this process can read, so say which
+	// directories are meant: [OutsideBelow] does for local ones. nil means that a table with such files is
+	// [ErrUnsupported].
+	//
+	// Verbs may take such files out of the table and put their rows into files of its own; they are
+	// never written or deleted.
+	Outside func(ctx context.Context, url string) (store.Store, error)
 
 	// Clock tells the time and waits. nil is the machine's.
 	Clock Clock
@@ -142,4 +155,22 @@ func (o Options) newUUID() string {
 	b[8] = b[8]&0x3f | 0x80
 	s := hex.EncodeToString(b[:])
 	return s[:8] + "-" + s[8:12] + "-" + s[12:16] + "-" + s[16:20] + "-" + s[20:]
+}
+
+// OutsideBelow is an Options.Outside for files on the local disk that are in one of some directories, or
+// below one: paths or file URLs, of tables that this one is a shallow clone of. Symbolic links that lead
+// out of a directory are not followed.
+func OutsideBelow(directories ...string) func(ctx context.Context, url string) (store.Store, error) {
+	return func(_ context.Context, url string) (store.Store, error) {
+		for _, d := range directories {
+			home, err := store.OpenURL(d)
+			if err != nil {
+				return nil, fmt.Errorf("OutsideBelow: %w", inputError(err))
+			}
+			if _, err := delta.ResolvePath(home.URL(), url+"any"); err == nil {
+				return home, nil
+			}
+		}
+		return nil, fmt.Errorf("%w: %s is in none of the directories that OutsideBelow allows: %q", ErrUnsupported, url, directories)
+	}
 }

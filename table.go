@@ -69,7 +69,7 @@ func newTable(s store.Store, o Options) (*Table, error) {
 	}
 	o = o.filled()
 	t := &Table{store: s, opts: o}
-	t.log = logio.New(s, logio.Options{Allocator: o.Allocator, Parallelism: o.Parallelism, Clock: o.Clock, Random: o.Random, Logger: o.Logger})
+	t.log = logio.New(s, logio.Options{Allocator: o.Allocator, Parallelism: o.Parallelism, Clock: o.Clock, Random: o.Random, Logger: o.Logger, Outside: o.Outside})
 	t.engine = &engine.Engine{
 		Log: t.log, Store: s, Clock: o.Clock, Rand: o.Random, Logger: o.Logger,
 		CommitBudget: o.CommitBudget, ReadBackTimeout: o.ReadBackTimeout,

@@ -39,7 +39,7 @@ type Protocol struct {
 // Add makes a logical file (path, vector) live. Stats and Tags are as in the log.
 type Add struct {
 	Path             string // verbatim, percent-encoded; Key is the decoded form
-	Key              string // the object's key below the table's root; "" until ResolvePath
+	Key              string // as Locate gives it: the object's key below the table's root; "" until then
 	PartitionValues  map[string]*string
 	Size             int64
 	ModificationTime int64 // milliseconds since the epoch

@@ -17,12 +17,38 @@ const maxPathBytes = 4 << 10
 func ResolvePath(root, path string) (key string, err error) {
 	key, inside, err := resolvePath(root, path)
 	if err == nil && !inside {
-		err = fmt.Errorf("%w: the path %s lies outside the table's root, and idem reads no file elsewhere", ErrUnsupported, path)
+		err = fmt.Errorf("%w: the path %s lies outside the table's root: %s", ErrUnsupported, path, outsideAdvice)
 	}
 	if err != nil {
 		return "", err
 	}
 	return key, nil
+}
+
+// outsideAdvice says how files outside a root come to be read.
+const outsideAdvice = "such files are read only if whoever opens the table says where they may be (Options.Outside)"
+
+// Locate is as [ResolvePath], but of a file outside the root it gives the one spelling: a URI whose
+// path is decoded, "file:///lake/orders/a b.parquet", "s3://bucket/orders/a.parquet". [IsOutside] is
+// true of it, and it can never be the key of a file below a root.
+func Locate(root, path string) (key string, err error) {
+	key, _, err = resolvePath(root, path)
+	if err != nil {
+		return "", err
+	}
+	return key, nil
+}
+
+// IsOutside tells the spelling of a file outside a table's root from a key below it, which has no
+// empty element.
+func IsOutside(key string) bool { return strings.Contains(key, "://") }
+
+// OutsidePath is what the log calls a file outside the root whose one spelling is key: a URI,
+// percent-encoded.
+func OutsidePath(key string) string {
+	scheme, rest, _ := strings.Cut(key, "://")
+	authority, path, _ := strings.Cut(rest, "/")
+	return scheme + "://" + authority + "/" + EncodePath(path)
 }
 
 // resolvePath gives a key below root or, with inside false, the one spelling of a file elsewhere.

@@ -18,6 +18,7 @@ type state struct {
 	domains    tree[DomainMetadata] // live, by name
 	totals     totals               // of the live files
 	elsewhere  tree[*Add]           // live files outside the root
+	outside    bool                 // such files may be
 	values     *partitionValueInterner
 
 	// info is the commitInfo of the last commit, nil if it has none or was not seen.
@@ -221,6 +222,10 @@ func NewReplay(root string) *Replay {
 	return &Replay{state: state{root: root, values: values}, loaded: loaded{version: -1}}
 }
 
+// AllowOutside lets live files be outside the table's root, as a shallow clone's are. Their Key is what
+// [Locate] gives of them.
+func (r *Replay) AllowOutside() { r.state.outside = true }
+
 // CheckpointAt says of which version the checkpoint is: commits must go on from there. Without it
 // the first commit after a checkpoint may have any version.
 func (r *Replay) CheckpointAt(version int64) {
@@ -347,7 +352,7 @@ func inCommit(first, last int64, err error) error {
 
 // Snapshot is the table at the version that the replay has reached: the last commit's, or the
 // checkpoint's. A protocol and a metadata must stand, else it wraps ErrCorrupt; a live file outside
-// the table's root wraps ErrUnsupported. It does not gate, but where the schema cannot be read it
+// the table's root wraps ErrUnsupported, without AllowOutside. It does not gate, but where the schema cannot be read it
 // gives the gate's reason, if there is one. The replay may go on afterwards.
 func (r *Replay) Snapshot(version int64) (*Snapshot, error) {
 	if err := r.seal(); err != nil {
@@ -379,8 +384,10 @@ func newSnapshot(version int64, t state, old *definition) (*Snapshot, error) {
 		return nil, fmt.Errorf("the metaData of version %d: %w", version, err)
 	}
 	d.remap(t.protocol, t.metadata)
-	for a := range t.elsewhere.values() {
-		return nil, fmt.Errorf("%w: the table has files outside its root, as a shallow clone has, and idem reads no file elsewhere: %s", ErrUnsupported, a.Path)
+	if !t.outside {
+		for a := range t.elsewhere.values() {
+			return nil, fmt.Errorf("%w: the table has files outside its root, as a shallow clone has: %s: %s", ErrUnsupported, a.Path, outsideAdvice)
+		}
 	}
 	return &Snapshot{version: version, state: t, definition: d}, nil
 }

@@ -127,6 +127,9 @@ func (s *Snapshot) NumDeletionVectors() int64 { return s.state.totals.vectors }
 // NumDeletedRows is the number of rows that the deletion vectors of the live files delete.
 func (s *Snapshot) NumDeletedRows() int64 { return s.state.totals.deleted }
 
+// HasOutside says whether live files are outside the table's root.
+func (s *Snapshot) HasOutside() bool { return s.state.elsewhere.n > 0 }
+
 // Live gives the live file of a key.
 func (s *Snapshot) Live(key string) (*Add, bool) { return s.state.files.get(key) }
 

@@ -53,6 +53,15 @@ func (v *DeletionVector) Inline() (data []byte, ok bool, err error) {
 // frame is. A file outside the root wraps ErrUnsupported; a descriptor of no file, or of none that
 // the protocol knows, wraps ErrCorrupt.
 func (v *DeletionVector) FileKey(root string) (key string, offset int64, err error) {
+	return v.place(root, ResolvePath)
+}
+
+// Locate is as FileKey, but of a file outside the root it gives what [Locate] gives.
+func (v *DeletionVector) Locate(root string) (key string, offset int64, err error) {
+	return v.place(root, Locate)
+}
+
+func (v *DeletionVector) place(root string, resolve func(root, path string) (string, error)) (key string, offset int64, err error) {
 	switch v.StorageType {
 	case "u":
 		key, err = vectorFileKey(v.PathOrInlineDV)
@@ -60,7 +69,7 @@ func (v *DeletionVector) FileKey(root string) (key string, offset int64, err err
 		if _, absolute := splitURI(v.PathOrInlineDV); !absolute {
 			return "", 0, fmt.Errorf("%w: the path %q of a deletion vector is not absolute", ErrCorrupt, v.PathOrInlineDV)
 		}
-		key, err = ResolvePath(root, v.PathOrInlineDV)
+		key, err = resolve(root, v.PathOrInlineDV)
 	default:
 		err = fmt.Errorf("%w: a deletion vector of the storage type %q; the protocol has u, p and i", ErrCorrupt, v.StorageType)
 	}

@@ -56,9 +56,6 @@ func (v *vacuum) protect(ctx context.Context, snap *delta.Snapshot) error {
 
 func (k *keepers) vector(root, path string, dv *delta.DeletionVector) error {
 	key, err := vectorKey(root, dv)
-	if errors.Is(err, delta.ErrUnsupported) {
-		return nil // outside the root: it is not ours to delete
-	}
 	if err != nil {
 		return fmt.Errorf("file %s: %w", path, err)
 	}
@@ -213,6 +210,9 @@ func (v *vacuum) logged(ctx context.Context) ([]doomed, error) {
 	seen := map[string]struct{}{}
 	var keys []string
 	want := func(key string) {
+		if delta.IsOutside(key) {
+			return // not ours to delete
+		}
 		if _, again := seen[key]; !again && key != "" && !v.keep.has(key) {
 			seen[key] = struct{}{}
 			keys = append(keys, key)

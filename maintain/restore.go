@@ -269,12 +269,13 @@ func (p *restore) missing(keys []string) error {
 		idem.ErrInput, p.then.Version(), len(gone), named)
 }
 
-// vectorKey is the key of the file that holds a deletion vector; "" if none does.
+// vectorKey is the key, or the spelling outside the root, of the file that holds a deletion vector; ""
+// if none does.
 func vectorKey(root string, v *delta.DeletionVector) (string, error) {
 	if v == nil || v.StorageType == "i" {
 		return "", nil
 	}
-	key, _, err := v.FileKey(root)
+	key, _, err := v.Locate(root)
 	return key, err
 }
 

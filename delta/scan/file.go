@@ -10,6 +10,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/idemtable/idem/delta"
+	"github.com/idemtable/idem/delta/store"
 	"github.com/idemtable/idem/internal/parquetio"
 	"github.com/idemtable/idem/internal/rows"
 	"github.com/idemtable/idem/internal/vectors"
@@ -152,6 +153,9 @@ func openLive(ctx context.Context, t Table, f *delta.Add, want *arrow.Schema, on
 	o := parquetio.ReadOptions{Allocator: t.allocator(), ByID: t.Snapshot.Mapping() == delta.MappingID}
 	if only != nil {
 		o.Skip = r.skip
+	}
+	if delta.IsOutside(f.Key) && !store.ReadsOutside(t.Store) {
+		return nil, fmt.Errorf("%w: the file lies outside the table's root, which the store that was given does not read", delta.ErrUnsupported)
 	}
 	src := parquetio.Object(ctx, t.Store, f.Key, f.Size)
 	if r.file, err = parquetio.From(ctx).Open(ctx, src, o); err != nil {

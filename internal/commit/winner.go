@@ -34,7 +34,7 @@ func NewWinner(root string, version int64, actions []delta.Action) *Winner {
 }
 
 func resolve(root, path string) string {
-	key, err := delta.ResolvePath(root, path)
+	key, err := delta.Locate(root, path)
 	if err != nil {
 		return path
 	}

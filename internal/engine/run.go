@@ -289,7 +289,7 @@ func (r *run) refuse(err error) commit.Event {
 // replay gives the snapshot that a commit makes, by the rules that readers apply.
 func (r *run) replay(version int64, body []delta.Action) (*delta.Snapshot, error) {
 	if r.snap == nil {
-		replay := delta.NewReplay(r.e.Store.URL())
+		replay := r.e.Log.NewReplay()
 		if err := replay.Commit(version, body); err != nil {
 			return nil, err
 		}

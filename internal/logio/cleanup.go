@@ -161,7 +161,7 @@ func (l *Log) standIn(ctx context.Context, old *expiredFiles) (int64, error) {
 		if len(old.before(c.version)) == 0 {
 			return -1, nil
 		}
-		err := l.takeCheckpoint(ctx, delta.NewReplay(l.st.URL()), c)
+		err := l.takeCheckpoint(ctx, l.NewReplay(), c)
 		if err == nil {
 			return c.version, nil
 		}

@@ -92,7 +92,7 @@ func replacedInSilence(root string, snap *delta.Snapshot, actions []delta.Action
 	removed := map[string]bool{}
 	for _, a := range actions {
 		if a.Remove != nil {
-			key, _ := delta.ResolvePath(root, a.Remove.Path)
+			key, _ := delta.Locate(root, a.Remove.Path)
 			removed[key+"\x00"+a.Remove.DeletionVector.ID()] = true
 		}
 	}
@@ -100,7 +100,7 @@ func replacedInSilence(root string, snap *delta.Snapshot, actions []delta.Action
 		if a.Add == nil {
 			continue
 		}
-		key, _ := delta.ResolvePath(root, a.Add.Path)
+		key, _ := delta.Locate(root, a.Add.Path)
 		live, ok := snap.Live(key)
 		if ok && live.DeletionVector.ID() != a.Add.DeletionVector.ID() && !removed[key+"\x00"+live.DeletionVector.ID()] {
 			return a.Add.Path

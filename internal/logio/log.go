@@ -29,6 +29,10 @@ type Options struct {
 	// Allocator is for the buffers of a checkpoint that is read. nil is the Go allocator.
 	Allocator memory.Allocator
 
+	// Outside opens the directory of a file outside the table's root: see store.WithOutside. nil means
+	// that tables with such files are refused.
+	Outside func(ctx context.Context, url string) (store.Store, error)
+
 	// Parallelism is the number of commits fetched at once. 0 means 1.
 	Parallelism int
 
@@ -62,11 +66,23 @@ func New(st store.Store, o Options) *Log {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	o.Parallelism = max(o.Parallelism, 1)
+	if o.Outside != nil {
+		st = store.WithOutside(st, o.Outside)
+	}
 	return &Log{st: Retry(st, o.Clock, o.Random), opts: o, sidecarRows: sidecarRows, seen: -1}
 }
 
 // Store is the table's store, its reads tried again.
 func (l *Log) Store() store.Store { return l.st }
+
+// NewReplay starts a replay of the log, which lets files be outside the root as the options say.
+func (l *Log) NewReplay() *delta.Replay {
+	r := delta.NewReplay(l.st.URL())
+	if l.opts.Outside != nil {
+		r.AllowOutside()
+	}
+	return r
+}
 
 // Load gives the newest snapshot: a hint, one list, a checkpoint, the commits after it.
 //

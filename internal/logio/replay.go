@@ -16,7 +16,7 @@ func (l *Log) replayFrom(ctx context.Context, ls *listing, c checkpoint, version
 	if gap, ok := ls.missing(c.version+1, version); ok {
 		return nil, &unusableError{fmt.Errorf("commit %d is missing from the log, which goes on to version %d: %w", gap, version, delta.ErrCorrupt)}
 	}
-	r := delta.NewReplay(l.st.URL())
+	r := l.NewReplay()
 	if c.version >= 0 {
 		if err := l.takeCheckpoint(ctx, r, c); err != nil {
 			return nil, err

@@ -9,6 +9,7 @@ import (
 	"iter"
 	"time"
 
+	"github.com/idemtable/idem/delta"
 	"github.com/idemtable/idem/delta/store"
 )
 
@@ -39,10 +40,13 @@ type retrying struct {
 	random io.Reader
 }
 
+// ReadsOutside is the store's own answer.
+func (r *retrying) ReadsOutside() bool { return store.ReadsOutside(r.Store) }
+
 // decided says whether trying again cannot give another answer.
 func decided(ctx context.Context, err error) bool {
 	return err == nil || ctx.Err() != nil || errors.Is(err, store.ErrNotExist) || errors.Is(err, store.ErrTooLarge) ||
-		errors.Is(err, store.ErrUnfit) || errors.Is(err, context.Canceled)
+		errors.Is(err, store.ErrUnfit) || errors.Is(err, delta.ErrUnsupported) || errors.Is(err, context.Canceled)
 }
 
 func (r *retrying) again(ctx context.Context, read func() error) error {

@@ -1,6 +1,7 @@
 // Package vectors holds deletion vectors in a store: it reads one, and writes those of a commit to one file.
 //
-// It never lists or deletes objects, and reads nothing outside the table's root.
+// It never lists or deletes objects, and reads nothing outside the table's root, unless the
+// store is one that does.
 //
 // Invariants:
 //

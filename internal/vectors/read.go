@@ -23,7 +23,8 @@ const (
 // numRows is the number of rows of the data file, deleted ones included, -1 if it is not known.
 //
 // Errors wrap [delta.ErrCorrupt] (the file is missing, short or damaged, or not what the log says)
-// or [delta.ErrUnsupported] (it lies outside the root); they name the file and the position.
+// or [delta.ErrUnsupported] (it lies outside the root and
+// [store.ReadsOutside] is false of the store); they name the file and the position.
 func Read(ctx context.Context, st store.Store, root string, dv *delta.DeletionVector, numRows int64) (*delta.Vector, error) {
 	v, err := read(ctx, st, root, dv)
 	if err != nil {
@@ -40,7 +41,7 @@ func Read(ctx context.Context, st store.Store, root string, dv *delta.DeletionVe
 
 // describe names a vector for messages.
 func describe(dv *delta.DeletionVector, root string) string {
-	if key, offset, err := dv.FileKey(root); err == nil {
+	if key, offset, err := dv.Locate(root); err == nil {
 		return fmt.Sprintf("the deletion vector at %d of %s", offset, key)
 	}
 	return fmt.Sprintf("the deletion vector %.80s of the log", dv.ID())
@@ -66,8 +67,12 @@ func read(ctx context.Context, st store.Store, root string, dv *delta.DeletionVe
 
 // readFile fetches the bytes of a vector that is in a file.
 func readFile(ctx context.Context, st store.Store, root string, dv *delta.DeletionVector) ([]byte, error) {
-	key, offset, err := dv.FileKey(root)
+	key, offset, err := dv.Locate(root)
 	if err != nil {
+		return nil, err
+	}
+	if delta.IsOutside(key) && !store.ReadsOutside(st) {
+		_, _, err = dv.FileKey(root)
 		return nil, err
 	}
 	f := file{ctx: ctx, st: st, key: key, offset: offset, n: int64(dv.SizeInBytes) + delta.VectorFrameOverhead}
