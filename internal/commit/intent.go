@@ -171,12 +171,22 @@ func (in *Intent) level() string {
 	return in.Isolation.String()
 }
 
-// Files are the keys of the files that the commit adds.
+// Files are the keys of the files that the commit brings into the table. One that stays under another
+// deletion vector is not among them: it is the table's whatever becomes of the commit.
 func (in *Intent) Files() []string {
+	stays := map[string]bool{}
+	for _, a := range in.Actions {
+		if a.Remove != nil {
+			stays[keyOf(a.Remove.Key, a.Remove.Path)] = true
+		}
+	}
 	var keys []string
 	for _, a := range in.Actions {
-		if a.Add != nil {
-			keys = append(keys, keyOf(a.Add.Key, a.Add.Path))
+		if a.Add == nil {
+			continue
+		}
+		if key := keyOf(a.Add.Key, a.Add.Path); !stays[key] {
+			keys = append(keys, key)
 		}
 	}
 	return keys

@@ -159,6 +159,7 @@ func TestAFileAddedAgainKeepsItsRowIDs(t *testing.T) {
 	require.EqualValues(t, 40, *body[2].Add.BaseRowID)
 	require.EqualValues(t, 2, *body[2].Add.CommitVersion)
 	require.Len(t, body, 3, "the mark stands")
+	require.Empty(t, in.Files(), "the file is the table's whatever becomes of the commit")
 
 	in.Actions = []delta.Action{again}
 	_, err := in.Body(commit.Landing{Version: 5, Now: 1, Table: table})

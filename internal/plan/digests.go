@@ -1,7 +1,6 @@
 package plan
 
 import (
-	"encoding/json"
 	"fmt"
 	"hash/fnv"
 	"slices"
@@ -23,20 +22,19 @@ const ColumnsTag = "idem.columns"
 // Digests tells which of the digests in tags are of the columns as a snapshot has them. It is safe
 // for many goroutines.
 type Digests struct {
-	snap    *delta.Snapshot
-	widened bool
-	known   sync.Map // the hash of the columns up to an id, by the id's text
+	snap  *delta.Snapshot
+	known sync.Map // the hash of the columns up to an id, by the id's text
 }
 
 // DigestsOf is for the files of a snapshot.
 func DigestsOf(snap *delta.Snapshot) *Digests {
-	return &Digests{snap: snap, widened: revalued(snap.Schema())}
+	return &Digests{snap: snap}
 }
 
 // Of is the rows and the digest of a file. It is not ok where FileDigest is not, and where the digest
-// is of columns that have changed since: then the file must be read.
+// is of columns that have other names now: then the file must be read. (A wider type leaves it as it is.)
 func (d *Digests) Of(add *delta.Add) (int64, rows.Digest, bool) {
-	if d.widened || !d.hold(add) {
+	if !d.hold(add) {
 		return 0, rows.Digest{}, false
 	}
 	return FileDigest(add)
@@ -103,39 +101,4 @@ func eachID(t delta.Type, path string, f func(id int64, path string)) {
 
 func byName(fields []delta.Field) []delta.Field {
 	return slices.SortedFunc(slices.Values(fields), func(a, b delta.Field) int { return strings.Compare(a.Name, b.Name) })
-}
-
-// revalued says whether the values of a column may have another digest in their new type than in
-// their old one: integers have not.
-func revalued(t delta.Type) bool {
-	switch t := t.(type) {
-	case *delta.Struct:
-		for _, f := range t.Fields {
-			if raw, ok := f.Metadata["delta.typeChanges"]; ok && !integersOnly(raw) || revalued(f.Type) {
-				return true
-			}
-		}
-	case *delta.Array:
-		return revalued(t.Element)
-	case *delta.Map:
-		return revalued(t.Key) || revalued(t.Value)
-	}
-	return false
-}
-
-func integersOnly(raw json.RawMessage) bool {
-	var list []struct {
-		To string `json:"toType"`
-	}
-	if json.Unmarshal(raw, &list) != nil {
-		return false
-	}
-	for _, change := range list {
-		switch delta.Primitive(change.To) {
-		case delta.Byte, delta.Short, delta.Integer, delta.Long:
-		default:
-			return false
-		}
-	}
-	return true
 }
