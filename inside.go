@@ -3,7 +3,10 @@ package idem
 import (
 	"context"
 
+	"github.com/apache/arrow-go/v18/arrow/array"
+
 	"github.com/idemtable/idem/internal/inside"
+	"github.com/idemtable/idem/internal/plan"
 )
 
 // The packages that take a table reach what they need of it through package inside.
@@ -13,9 +16,17 @@ func init() {
 
 func (t *Table) inside() *inside.Table {
 	return &inside.Table{
-		Store: t.store, Log: t.log, Env: &t.env, Frozen: t.frozen, Newest: t.newest, Fail: t.failIf,
+		Store: t.store, Log: t.log, Env: &t.env, Frozen: t.frozen, Newest: t.newest, Fail: t.failIf, Rows: taken,
 		Write: func(ctx context.Context, c inside.Call) (any, error) { return t.carry(ctx, c) },
 	}
+}
+
+// taken gives the rows of one call to its planner.
+func taken(rows array.RecordReader) (plan.Input, error) {
+	if missing(rows) {
+		return plan.Input{}, errNoRows
+	}
+	return input(rows), nil
 }
 
 // carry is a call of an operation outside the root on the verbs' path.
@@ -23,6 +34,9 @@ func (t *Table) carry(ctx context.Context, c inside.Call) (*Result, error) {
 	own := &call{op: c.Op, note: c.Note, planner: c.Planner, report: func(res *Result) {
 		if c.Counts != nil {
 			res.take(c.Counts())
+		}
+		if c.Columns != nil {
+			res.MissingColumns, res.AddedColumns = c.Columns()
 		}
 	}}
 	if c.Tag != nil {

@@ -225,6 +225,13 @@ func (d *draft) nameRowIDs() error {
 	return nil
 }
 
+// SetName gives the table a name, which says nothing to engines; "" takes the name away.
+func (s *Snapshot) SetName(name string) (*Edit, error) {
+	d := s.draft(Fresh{})
+	d.meta.Name = name
+	return d.finish("name the table")
+}
+
 // SetDescription describes the table in words; "" takes the description away.
 func (s *Snapshot) SetDescription(text string) (*Edit, error) {
 	d := s.draft(Fresh{})

@@ -271,7 +271,32 @@ func dropMapping(d *draft, _ *DropRequest) ([]Need, error) {
 	delete(d.meta.Configuration, propMappingMode)
 	delete(d.meta.Configuration, keyMaxColumnID)
 	d.settled = true
-	return nil, nil
+	return nil, d.clusterByNames()
+}
+
+// clusterByNames says by their own names what columns cluster the table, which the log had as files have
+// them: another column may bear such a name by now.
+func (d *draft) clusterByNames() error {
+	stored := d.was.clusteringPaths()
+	if len(stored) == 0 {
+		return nil
+	}
+	named := make([][]string, len(stored))
+	for i, path := range stored {
+		var t Type = d.was.Schema()
+		for _, name := range path {
+			at, ok := t.(*Struct)
+			j := -1
+			if ok {
+				j = slices.IndexFunc(at.Fields, func(f Field) bool { return f.PhysicalName() == name })
+			}
+			if j < 0 {
+				return fmt.Errorf("the table is clustered by %s, which its schema does not have: %w", showPath(path), ErrCorrupt)
+			}
+			named[i], t = append(named[i], at.Fields[j].Name), at.Fields[j].Type
+		}
+	}
+	return d.clusterBy(named, false)
 }
 
 // neverRenamed is true if every column has its own name in files, and none was ever dropped: ids

@@ -35,12 +35,13 @@ func (s *Snapshot) Evolved(rows *arrow.Schema) (*Snapshot, []string, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	evolved, err := s.edited(edit)
+	evolved, err := s.Edited(edit)
 	return evolved, e.added, err
 }
 
-// edited is the snapshot with an edit carried out, at the same version.
-func (s *Snapshot) edited(e *Edit) (*Snapshot, error) {
+// Edited is the snapshot as a commit of an edit of it would leave it, at the same version: for
+// further edits in the same commit, and to write files for. A nil edit leaves it as it is.
+func (s *Snapshot) Edited(e *Edit) (*Snapshot, error) {
 	if e == nil {
 		return s, nil
 	}

@@ -10,6 +10,8 @@ package inside
 import (
 	"context"
 
+	"github.com/apache/arrow-go/v18/arrow/array"
+
 	"github.com/idemtable/idem/delta"
 	"github.com/idemtable/idem/delta/store"
 	"github.com/idemtable/idem/internal/commit"
@@ -38,6 +40,10 @@ type Table struct {
 	// root's *Result, its error ready to be given to the caller.
 	Write func(ctx context.Context, c Call) (any, error)
 
+	// Rows gives the rows of one call to its planner; none, or rows that an earlier call used up, are
+	// errors.
+	Rows func(rows array.RecordReader) (plan.Input, error)
+
 	// Fail wraps an error as the verbs do: op, table, version, cause. nil stays nil.
 	Fail func(op string, err error) error
 }
@@ -64,6 +70,9 @@ type Call struct {
 
 	// Counts are taken into the result when the call has committed or had nothing to do; may be nil.
 	Counts func() plan.Counts
+
+	// Columns are the table's columns that the rows lacked, and those that the call added; may be nil.
+	Columns func() (missing, added []string)
 }
 
 var open func(table any) *Table

@@ -343,7 +343,7 @@ func (p *Replace) verb() string {
 	case p.deletes():
 		return "Delete"
 	case p.Dynamic:
-		return "ReplacePartitions"
+		return "OverwritePartitions"
 	case p.Where == nil:
 		return "ReplaceAll"
 	}

@@ -1,0 +1,161 @@
+package maintain_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/idemtable/idem"
+	"github.com/idemtable/idem/delta/expr"
+	"github.com/idemtable/idem/maintain"
+)
+
+func TestUpdateOnEveryKindOfTable(t *testing.T) {
+	for _, k := range kinds {
+		t.Run(k.name, func(t *testing.T) {
+			f := newFixture(t, k.definition)
+			f.unchecked = k.definition.Properties["delta.checkpointPolicy"] == "v2"
+			f.append(row{"a", 1, "x"}, row{"a", 2, "y"}, row{"b", 3, "z"})
+			f.append(row{"b", 4, "x"})
+			ids := len(f.ids())
+			request := maintain.Update{Where: "id <= ?", Args: []any{2}, Set: map[string]string{"v": "upper(v)"}, SetExpr: map[string]expr.Expr{"p": expr.Lit("c")}, Note: "why"}
+			res, err := maintain.UpdateTable(t.Context(), f.table, request)
+			require.NoError(t, err)
+			require.Equal(t, idem.Committed, res.Outcome)
+			require.EqualValues(t, 2, res.Updated)
+			require.Equal(t, "UPDATE", f.last().Operation)
+			require.Equal(t, "why", f.last().UserMetadata)
+			want := []string{"b/3/z", "b/4/x", "c/1/X", "c/2/Y"}
+			require.Equal(t, want, f.rows())
+			require.Len(t, f.ids(), ids)
+			f.check()
+			for _, table := range []*idem.Table{f.table, f.other()} {
+				res, err = maintain.UpdateTable(t.Context(), table, request)
+				require.NoError(t, err)
+				require.Equal(t, idem.Unchanged, res.Outcome)
+			}
+			f.restore(maintain.Version(2))
+			res, err = maintain.UpdateTable(t.Context(), f.table, request)
+			require.NoError(t, err)
+			require.Equal(t, idem.Committed, res.Outcome, "after a restore it updates again")
+			require.Equal(t, want, f.rows())
+		})
+	}
+}
+
+func TestUpdateThatCannotBeRepeated(t *testing.T) {
+	f := newFixture(t, idem.Definition{})
+	f.append(row{"a", 1, "x"}, row{"a", 2, "y"})
+	request := maintain.Update{Where: "TRUE", Set: map[string]string{"id": "id + 1"}}
+	_, err := maintain.UpdateTable(t.Context(), f.table, request)
+	require.ErrorIs(t, err, idem.ErrInput)
+	require.ErrorContains(t, err, "a second call with the same rows would change the table again")
+	require.Equal(t, []string{"a/1/x", "a/2/y"}, f.rows())
+	request.Txn = idem.Txn{AppID: "raise", Version: 1}
+	res, err := maintain.UpdateTable(t.Context(), f.table, request)
+	require.NoError(t, err)
+	require.Equal(t, idem.Committed, res.Outcome)
+	res, err = maintain.UpdateTable(t.Context(), f.other(), request)
+	require.NoError(t, err)
+	require.Equal(t, idem.AlreadyApplied, res.Outcome)
+	require.Equal(t, []string{"a/2/x", "a/3/y"}, f.rows())
+	f.restore(maintain.Version(1))
+	_, err = maintain.UpdateTable(t.Context(), f.table, request)
+	require.ErrorIs(t, err, idem.ErrRestored)
+}
+
+func TestUpdateRefuses(t *testing.T) {
+	f := newFixture(t, idem.Definition{Constraints: map[string]string{"c": "id > 0"}})
+	f.append(row{"a", 1, "x"})
+	set := map[string]string{"v": "'y'"}
+	for _, c := range []struct {
+		name, text string
+		request    maintain.Update
+	}{
+		{"no condition", "Update.Where is empty", maintain.Update{Set: set}},
+		{"two conditions", "both as text and as a tree", maintain.Update{Where: "TRUE", Condition: expr.Lit(true), Set: set}},
+		{"nothing set", "sets no column", maintain.Update{Where: "TRUE"}},
+		{"no expression", "Update.Set of v", maintain.Update{Where: "TRUE", Set: map[string]string{"v": "("}}},
+		{"nil", "expr.Lit(nil) is NULL", maintain.Update{Where: "TRUE", SetExpr: map[string]expr.Expr{"v": nil}}},
+		{"no column", "nope", maintain.Update{Where: "TRUE", Set: map[string]string{"nope": "1"}}},
+		{"a constraint", "\"c\"", maintain.Update{Where: "TRUE", Set: map[string]string{"id": "-1"}}},
+		{"half a tag", "AppID is empty", maintain.Update{Where: "TRUE", Set: set, Txn: idem.Txn{Version: 3}}},
+	} {
+		_, err := maintain.UpdateTable(t.Context(), f.table, c.request)
+		require.ErrorIs(t, err, idem.ErrInput, c.name)
+		require.ErrorContains(t, err, c.text, c.name)
+	}
+	require.EqualValues(t, 1, f.other().Version())
+}
+
+func TestUpdateRaced(t *testing.T) {
+	f := newFixture(t, idem.Definition{})
+	f.append(row{"a", 1, "x"})
+	request := maintain.Update{Where: "p = 'a'", Set: map[string]string{"v": "'y'"}}
+	f.raced(func(o *idem.Table) {
+		_, err := o.Append(t.Context(), rowsOf(row{"a", 2, "x"}), idem.Append{Reason: "test"})
+		require.NoError(t, err)
+	})
+	_, err := maintain.UpdateTable(t.Context(), f.table, request)
+	require.NoError(t, err)
+	require.Equal(t, []string{"a/1/y", "a/2/y"}, f.rows(), "it comes after what won")
+	f.append(row{"a", 3, "x"})
+	f.raced(func(o *idem.Table) {
+		_, err := maintain.UpdateTable(t.Context(), o, request)
+		require.NoError(t, err)
+	})
+	res, err := maintain.UpdateTable(t.Context(), f.table, request)
+	require.NoError(t, err)
+	require.Equal(t, idem.Unchanged, res.Outcome, "the other did it")
+}
+
+func TestOverwritePartitions(t *testing.T) {
+	for _, mode := range []string{"none", "name"} {
+		f := newFixture(t, idem.Definition{PartitionBy: []string{"p"}, Properties: map[string]string{"delta.columnMapping.mode": mode}})
+		f.append(row{"a", 1, "x"}, row{"a", 2, "y"}, row{"b", 3, "z"})
+		input := []row{{"a", 9, "n"}, {"c", 7, "n"}}
+		overwrite := func(table *idem.Table, r maintain.Overwrite, list ...row) (*idem.Result, error) {
+			return maintain.OverwritePartitions(t.Context(), table, rowsOf(list...), r)
+		}
+		res, err := overwrite(f.table, maintain.Overwrite{Note: "why"}, input...)
+		require.NoError(t, err)
+		require.Equal(t, idem.Committed, res.Outcome)
+		want := []string{"a/9/n", "b/3/z", "c/7/n"}
+		require.Equal(t, want, f.rows())
+		for _, table := range []*idem.Table{f.table, f.other()} {
+			res, err = overwrite(table, maintain.Overwrite{}, input...)
+			require.NoError(t, err)
+			require.Equal(t, idem.Unchanged, res.Outcome)
+		}
+		res, err = overwrite(f.table, maintain.Overwrite{})
+		require.NoError(t, err)
+		require.Equal(t, idem.Unchanged, res.Outcome, "no rows replace nothing")
+		_, err = overwrite(f.table, maintain.Overwrite{MaxShrink: 2}, input...)
+		require.ErrorIs(t, err, idem.ErrInput)
+		_, err = maintain.OverwritePartitions(t.Context(), f.table, nil, maintain.Overwrite{})
+		require.ErrorIs(t, err, idem.ErrInput)
+		used := rowsOf(row{"b", 4, "w"})
+		f.raced(func(o *idem.Table) {
+			_, err := o.Append(t.Context(), rowsOf(row{"a", 2, "x"}), idem.Append{Reason: "test"})
+			require.NoError(t, err)
+		})
+		res, err = maintain.OverwritePartitions(t.Context(), f.table, used, maintain.Overwrite{Txn: idem.Txn{AppID: "b", Version: 1}})
+		require.NoError(t, err)
+		require.Equal(t, []string{"a/2/x", "a/9/n", "b/4/w", "c/7/n"}, f.rows(), "other partitions are left alone")
+		res, err = maintain.OverwritePartitions(t.Context(), f.table, used, maintain.Overwrite{Txn: idem.Txn{AppID: "b", Version: 1}})
+		require.NoError(t, err)
+		require.Equal(t, idem.AlreadyApplied, res.Outcome)
+		_, err = maintain.OverwritePartitions(t.Context(), f.table, used, maintain.Overwrite{})
+		require.ErrorIs(t, err, idem.ErrInput)
+		require.ErrorContains(t, err, "used up")
+	}
+	f := newFixture(t, idem.Definition{PartitionBy: []string{"p"}})
+	f.append(row{"a", 1, "x"})
+	res, err := maintain.OverwritePartitions(t.Context(), f.table, named(columnsNamed("p", "id", "more"), row{"a", 1, "x"}), maintain.Overwrite{Evolve: true})
+	require.NoError(t, err)
+	require.Equal(t, []string{"more"}, res.AddedColumns)
+	require.Equal(t, []string{"v"}, res.MissingColumns)
+	f = newFixture(t, idem.Definition{})
+	_, err = maintain.OverwritePartitions(t.Context(), f.table, rowsOf(row{"a", 1, "x"}), maintain.Overwrite{})
+	require.ErrorIs(t, err, idem.ErrInput, "a table without partitions")
+}
