@@ -102,6 +102,9 @@ const mostRounds = 5
 
 // change carries changes out.
 func change(ctx context.Context, in *inside.Table, op string, r Alter) (*Altered, error) {
+	if _, err := in.Newest(ctx); err != nil { // what stood in the way may be gone
+		return nil, in.Fail(op, err)
+	}
 	out := &Altered{}
 	for round := 0; ; round++ {
 		p := &alter{env: in.Env, changes: r.Changes, held: map[string]bool{}}

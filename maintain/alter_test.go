@@ -5,10 +5,12 @@ import (
 	"testing"
 
 	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/memory"
 	"github.com/stretchr/testify/require"
 
 	"github.com/idemtable/idem"
 	"github.com/idemtable/idem/delta"
+	"github.com/idemtable/idem/delta/store/storetest"
 	"github.com/idemtable/idem/maintain"
 )
 
@@ -293,4 +295,65 @@ func jsonText(v any) string {
 	text, err := json.Marshal(v)
 	must(err)
 	return string(text)
+}
+
+// TestAlterLooksAtTheNewest: a handle that has not seen what others did since goes by it all the same.
+func TestAlterLooksAtTheNewest(t *testing.T) {
+	f := newFixture(t, idem.Definition{})
+	f.append(row{"a", 1, "x"}, row{"a", 30, "x"})
+	_, err := f.other().Delete(t.Context(), idem.Delete{Where: "id = 30"})
+	require.NoError(t, err)
+	alter(f, f.other(), maintain.AddColumn{Name: "x", Type: ints})
+	require.Equal(t, idem.Committed, alter(f, f.table, maintain.AddConstraint{Name: "c", Check: "id < 10"}, maintain.SetComment{Name: "x", Comment: "c"}).Outcome)
+}
+
+// TestEnableRaced: two clients turn row tracking on, the one beginning just before each commit of the
+// other.
+func TestEnableRaced(t *testing.T) {
+	for step := range 3 {
+		f := started(t, idem.Definition{})
+		puts, within := 0, false
+		f.store.Before = func(c storetest.Call) storetest.Fault {
+			if c.Op == storetest.OpPutIfAbsent && !within {
+				if puts == step {
+					within = true
+					enable(f, f.other(), "rowTracking")
+					f.append(row{"r", 77, "x"})
+					within = false
+				}
+				puts++
+			}
+			return storetest.Fault{}
+		}
+		enable(f, f.table, "rowTracking")
+		f.store.Before = nil
+		require.Len(t, f.ids(), 12)
+		seen := map[int64]bool{}
+		for a := range f.other().Snapshot().Files() {
+			require.NotNil(t, a.BaseRowID)
+			require.False(t, seen[*a.BaseRowID], "an id is given once")
+			seen[*a.BaseRowID] = true
+		}
+		require.Equal(t, idem.Unchanged, enable(f, f.table, "rowTracking").Outcome)
+	}
+}
+
+func TestConstraintReleasesWhatItReads(t *testing.T) {
+	mem := memory.NewCheckedAllocator(memory.NewGoAllocator())
+	defer mem.AssertSize(t, 0)
+	for _, parallel := range []int{1, 4} {
+		f := started(t, idem.Definition{})
+		o := f.options()
+		o.Allocator, o.Parallelism = mem, parallel
+		table, err := idem.OpenStore(t.Context(), f.mem, o)
+		require.NoError(t, err)
+		for check, is := range map[string]error{"length(v) = 1": nil, "length(v) = 2": idem.ErrInput, "1 / (id - 5) < 9": idem.ErrInput, "TRUE": nil} {
+			_, err := maintain.AlterTable(t.Context(), table, maintain.Alter{Changes: []maintain.Change{maintain.AddConstraint{Name: check, Check: check}}})
+			if is == nil {
+				require.NoError(t, err, check)
+			} else {
+				require.ErrorIs(t, err, is, check)
+			}
+		}
+	}
 }
