@@ -140,7 +140,7 @@ func TestAWriterFeatureAppearsFirst(t *testing.T) {
 		t.Run(v.name, func(t *testing.T) {
 			f := begun(t)
 			f.raced(func(*idem.Table) {
-				f.commit("UPGRADE", delta.Action{Protocol: &delta.Protocol{MinReaderVersion: 1, MinWriterVersion: 7, WriterFeatures: []string{"collations", "domainMetadata"}}})
+				f.commit("UPGRADE", delta.Action{Protocol: &delta.Protocol{MinReaderVersion: 1, MinWriterVersion: 7, WriterFeatures: []string{"appendOnly", "invariants", "collations", "domainMetadata"}}})
 			})
 			_, err := v.run(t.Context(), f.table)
 			require.ErrorIs(t, err, idem.ErrUnsupported)

@@ -222,7 +222,7 @@ func TestVacuumRefusesATableThatItCannotWrite(t *testing.T) {
 	f := newFixture(t, idem.Definition{})
 	f.append(row{"a", 1, "x"})
 	f.delete("id = 1")
-	f.commit("UPGRADE", delta.Action{Protocol: &delta.Protocol{MinReaderVersion: 1, MinWriterVersion: 7, WriterFeatures: []string{"collations"}}})
+	f.commit("UPGRADE", delta.Action{Protocol: &delta.Protocol{MinReaderVersion: 1, MinWriterVersion: 7, WriterFeatures: []string{"appendOnly", "invariants", "collations"}}})
 	f.clock.now = f.clock.now.Add(8 * day)
 	_, err := maintain.VacuumTable(t.Context(), f.table, maintain.Vacuum{})
 	require.ErrorIs(t, err, idem.ErrUnsupported)

@@ -11,7 +11,6 @@ import (
 
 	"github.com/idemtable/idem/delta"
 	"github.com/idemtable/idem/delta/store"
-	"github.com/idemtable/idem/internal/logio"
 )
 
 // maxObject bounds a commit and a hint that are read whole.
@@ -22,8 +21,10 @@ const maxObject = 256 << 20
 // (delta.ErrNotTable), a table feature that idem lacks (delta.ErrUnsupported), the store's or ctx's.
 func Check(ctx context.Context, st store.Store) (*Report, error) {
 	c := &checker{
-		store: st, report: &Report{Version: -1}, commits: map[int64]bool{},
-		checkpoints: map[int64][]checkpoint{}, checksums: map[int64]string{}, txnIDs: map[string]int64{}, origins: map[string]origin{},
+		store: st, report: &Report{Version: -1}, commits: map[int64]bool{}, checkpoints: map[int64][]checkpoint{},
+		txnIDs: map[string]int64{}, origins: map[string]origin{}, authors: map[string]author{}, snaps: map[int64]*delta.Snapshot{},
+		sums: map[string]sum{}, hadVector: map[string]bool{}, malformed: map[string]bool{}, idNames: map[int64]string{}, nameIDs: map[string]int64{},
+		rowIDsOf: map[string]ids{}, people: map[int64]string{},
 	}
 	if err := c.check(ctx); err != nil {
 		return nil, fmt.Errorf("check the log of %s: %w", st.URL(), err)
@@ -36,24 +37,50 @@ type checker struct {
 	report      *Report
 	commits     map[int64]bool
 	checkpoints map[int64][]checkpoint // complete ones
-	checksums   map[int64]string       // keys
-	hinted      bool                   // there is a hint
+	compactions []delta.LogFile
+	checksums   []int64
+	hinted      bool                  // there is a hint
+	hinting     *delta.LastCheckpoint // what it says
 
-	snap    *delta.Snapshot // after the last version that was replayed
+	snap    *delta.Snapshot           // after the last version that was replayed
+	snaps   map[int64]*delta.Snapshot // after each version that was replayed
 	txnIDs  map[string]int64
 	origins map[string]origin // of live files, by key
+	authors map[string]author // who added a file first, by key
+	sums    map[string]sum    // of the rows of files, by key, vector and schema
 	latest  int64             // the greatest time seen in the log, in milliseconds
+	stamp   *int64            // the in-commit timestamp of the version before
+
+	hadVector map[string]bool  // vectors seen, by id
+	malformed map[string]bool  // descriptors that are none, by id
+	columns   map[int64]string // paths of physical names that stand, by id
+	idNames   map[int64]string // those that ever stood
+	nameIDs   map[string]int64 // the ids, by path
+
+	rowIDsOf     map[string]ids   // what row tracking gave files, by key
+	trackedSince int64            // the version that enabled row tracking
+	people       map[int64]string // where a row is, by its id
+	doubled      bool             // one id was found twice
 }
 
 // origin tells who added a file. Values that break a rule keep the file from being read.
 type origin struct {
 	version int64
 	ours    bool
+	mapped  bool // there was column mapping
 	unfit   bool
 }
 
+// author tells who wrote a file, and when.
+type author struct {
+	version int64
+	ours    bool
+}
+
+// checkpoint is a complete one.
 type checkpoint struct {
 	version int64
+	kind    delta.LogFileKind
 	parts   []store.Info
 }
 
@@ -93,19 +120,22 @@ func (c *checker) list(ctx context.Context) error {
 			return fmt.Errorf("list the log: %w", err)
 		}
 		c.latest = max(c.latest, info.ModTime.UnixMilli())
-		switch f := delta.ParseLogFile(info.Key); f.Kind {
+		f := delta.ParseLogFile(info.Key)
+		empty = empty && f.Kind != delta.Commit && f.Kind != delta.Checkpoint && f.Kind != delta.CheckpointUUID
+		switch f.Kind {
 		case delta.Commit:
-			c.commits[f.Version], empty = true, false
-		case delta.Checksum:
-			c.checksums[f.Version] = info.Key
+			c.commits[f.Version] = true
 		case delta.Checkpoint, delta.CheckpointUUID:
-			empty = false
-			c.checkpoints[f.Version] = append(c.checkpoints[f.Version], checkpoint{f.Version, []store.Info{info}})
+			c.checkpoints[f.Version] = append(c.checkpoints[f.Version], checkpoint{f.Version, f.Kind, []store.Info{info}})
 		case delta.CheckpointPart:
 			id := [2]int64{f.Version, int64(f.Parts)}
 			if parts[id] = append(parts[id], info); len(parts[id]) == f.Parts { // parts are listed in order
-				c.checkpoints[f.Version] = append(c.checkpoints[f.Version], checkpoint{f.Version, parts[id]})
+				c.checkpoints[f.Version] = append(c.checkpoints[f.Version], checkpoint{f.Version, f.Kind, parts[id]})
 			}
+		case delta.Compaction:
+			c.compactions = append(c.compactions, f)
+		case delta.Checksum:
+			c.checksums = append(c.checksums, f.Version)
 		case delta.Other:
 			c.other(info.Key)
 		}
@@ -143,6 +173,8 @@ func (c *checker) hint(ctx context.Context) error {
 		c.find(LogHint, -1, delta.LastCheckpointKey, "%v", err)
 	case len(c.checkpoints[h.Version]) == 0:
 		c.find(LogHint, h.Version, delta.LastCheckpointKey, "it names version %d, which has no complete checkpoint", h.Version)
+	default:
+		c.hinting = &h
 	}
 	return nil
 }
@@ -196,11 +228,10 @@ func (c *checker) replay(ctx context.Context) error {
 		if err := c.commit(ctx, v); err != nil {
 			return err
 		}
-		if err := c.compareCheckpoints(ctx, v); err != nil {
-			return err
-		}
-		if err := c.compareChecksum(ctx, v); err != nil {
-			return err
+		for _, beside := range []func(context.Context, int64) error{c.compareCheckpoints, c.checksum, c.compaction} {
+			if err := beside(ctx, v); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
@@ -208,7 +239,7 @@ func (c *checker) replay(ctx context.Context) error {
 
 // begin takes the state of the oldest checkpoint that is needed: there is nothing to hold it against.
 func (c *checker) begin(ctx context.Context, from checkpoint) error {
-	snap, err := c.load(ctx, from)
+	snap, _, err := c.load(ctx, from)
 	if broken(err) {
 		c.find(CheckpointEqual, from.version, from.parts[0].Key, "%v", err)
 		return errStopped
@@ -218,32 +249,32 @@ func (c *checker) begin(ctx context.Context, from checkpoint) error {
 	}
 	c.take(snap)
 	for f := range snap.Files() {
-		c.origins[f.Key] = origin{version: from.version}
+		c.origins[f.Key], c.authors[f.Key] = origin{version: from.version}, author{version: from.version}
+		if f.BaseRowID != nil && f.CommitVersion != nil {
+			c.rowIDsOf[f.Key] = ids{*f.BaseRowID, *f.CommitVersion}
+		}
+		c.hadVector[f.DeletionVector.ID()] = true
 	}
+	c.trackedSince = from.version + 1
 	return nil
 }
 
 func (c *checker) take(snap *delta.Snapshot) {
-	c.snap = snap
-	c.report.Version = snap.Version()
-}
-
-// load reads a checkpoint.
-func (c *checker) load(ctx context.Context, from checkpoint) (*delta.Snapshot, error) {
-	r := delta.NewReplay(c.store.URL())
-	r.CheckpointAt(from.version)
-	if err := logio.ReadCheckpoint(ctx, c.store, from.parts, r.Checkpoint); err != nil {
-		return nil, err
+	if snap.TracksRows() && (c.snap == nil || !c.snap.TracksRows()) {
+		c.trackedSince = snap.Version()
 	}
-	return r.Snapshot(from.version)
+	c.snap, c.snaps[snap.Version()] = snap, snap
+	c.report.Version = snap.Version()
 }
 
 // gate asks whether idem can read the table that the commits leave.
 func (c *checker) gate() error {
 	err := delta.GateRead(c.snap.Protocol(), c.snap.Metadata(), c.snap.Schema())
-	if broken(err) {
-		c.find(CommitReplay, c.snap.Version(), delta.CommitKey(c.snap.Version()), "%v", err)
-		return errStopped
+	if !broken(err) {
+		return err
 	}
-	return err
+	if len(c.report.Findings) == 0 { // otherwise the reason is told
+		c.find(CommitReplay, c.snap.Version(), delta.CommitKey(c.snap.Version()), "%v", err)
+	}
+	return errStopped
 }

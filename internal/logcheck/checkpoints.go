@@ -16,7 +16,7 @@ import (
 // compareCheckpoints holds the checkpoints of a version against the state that its commits left.
 func (c *checker) compareCheckpoints(ctx context.Context, v int64) error {
 	for _, cp := range c.checkpoints[v] {
-		got, err := c.load(ctx, cp)
+		got, in, err := c.load(ctx, cp)
 		if broken(err) {
 			c.find(CheckpointEqual, v, cp.parts[0].Key, "%v", err)
 			continue
@@ -24,30 +24,18 @@ func (c *checker) compareCheckpoints(ctx context.Context, v int64) error {
 		if err != nil {
 			return err
 		}
-		for _, difference := range c.differences(got) {
+		c.checkpointForm(cp, in)
+		c.hintEqual(cp, in)
+		differences := c.differences(got)
+		for _, difference := range differences {
 			c.find(CheckpointEqual, v, cp.parts[0].Key, "%s", difference)
 		}
-	}
-	return nil
-}
-
-// compareChecksum holds the checksum file of a version, if it has one, against the replay.
-func (c *checker) compareChecksum(ctx context.Context, v int64) error {
-	key, ok := c.checksums[v]
-	if !ok {
-		return nil
-	}
-	data, err := c.store.Get(ctx, key, maxObject)
-	if err != nil {
-		return fmt.Errorf("read %s: %w", key, err)
-	}
-	sum, err := delta.DecodeChecksum(key, data)
-	if err != nil {
-		c.find(LogChecksum, v, key, "%v", err)
-		return nil
-	}
-	for _, difference := range sum.Differences(c.snap) {
-		c.find(LogChecksum, v, key, "%s", difference)
+		if len(differences) > 0 {
+			continue
+		}
+		if err := c.typed(ctx, cp, in); err != nil {
+			return err
+		}
 	}
 	return nil
 }

@@ -29,13 +29,15 @@ func (c *checker) read(ctx context.Context, v int64) ([]delta.Action, error) {
 	if err != nil {
 		return nil, err
 	}
+	c.form(v, data, actions)
 	c.info(v, actions)
 	return actions, nil
 }
 
 // ours says whether idem made a commit, by its commitInfo.
-func ours(actions []delta.Action) bool {
-	info := delta.InfoOf(actions)
+func ours(actions []delta.Action) bool { return madeByUs(delta.InfoOf(actions)) }
+
+func madeByUs(info *delta.CommitInfo) bool {
 	if info == nil {
 		return false
 	}
@@ -100,7 +102,7 @@ func (c *checker) commit(ctx context.Context, v int64) error {
 			c.add(v, before, a.Add, ours(actions))
 		}
 	}
-	return nil
+	return c.each(ctx, c.step(v, actions, before))
 }
 
 func (c *checker) advance(v int64, actions []delta.Action) (*delta.Snapshot, error) {
@@ -173,7 +175,10 @@ func (c *checker) add(v int64, before *delta.Snapshot, a *delta.Add, ours bool) 
 	if !ok {
 		return // the same commit cannot remove it: the replay refuses that
 	}
-	o := origin{version: v, ours: ours}
+	if _, known := c.authors[live.Key]; !known {
+		c.authors[live.Key] = author{v, ours}
+	}
+	o := origin{version: v, ours: ours && c.authors[live.Key].ours, mapped: c.snap.Mapping() != delta.MappingNone}
 	if before != nil && ours && a.DataChange {
 		if old, ok := before.Live(live.Key); ok && old.DeletionVector.ID() == a.DeletionVector.ID() {
 			c.find(AddAgain, v, a.Path, "it has been live since version %d", c.origins[live.Key].version)

@@ -18,9 +18,10 @@ import (
 // leaf is a column of which statistics may be kept: of a struct its fields, of a list or a map
 // itself.
 type leaf struct {
-	path  []string // as statistics have it
-	typ   delta.Type
-	place []int // column of the batch, then fields of structs
+	path    []string // as statistics have it
+	logical []string
+	typ     delta.Type
+	place   []int // column of the batch, then fields of structs
 }
 
 // leaves gives the leaves of the data columns.
@@ -36,6 +37,7 @@ func leaves(snap *delta.Snapshot) []leaf {
 		}
 	}
 	for i := range out {
+		out[i].logical = out[i].path
 		if path, ok := snap.StoredPath(out[i].path); ok {
 			out[i].path = path
 		}
@@ -72,10 +74,11 @@ type extent struct {
 	nulls    int64
 	min, max scalar.Scalar // as the log has them, nil for none
 	outside  string        // the first value that is not within
+	met      map[int]bool  // by side: a bound of a type in which it is exact is a value of some batch
 }
 
 func newExtent(l leaf, stats string) *extent {
-	e := &extent{leaf: l}
+	e := &extent{leaf: l, met: map[int]bool{}}
 	// Each bound is read alone: of a pair that contradicts itself a reader believes neither.
 	if st, ok := delta.ParseStats(without(stats, "maxValues")); ok {
 		e.min, _, _ = st.Column(l.path, l.typ)
@@ -161,7 +164,11 @@ func (e *extent) within(column arrow.Array, i int, bound scalar.Scalar, side int
 	if r, ok := value.(scalar.Releasable); ok {
 		defer r.Release()
 	}
-	if order, ok := delta.CompareScalars(value, bound); ok && order*side > 0 {
+	order, ok := delta.CompareScalars(value, bound)
+	if ok && whole(e.typ) {
+		e.met[side] = e.met[side] || order == 0
+	}
+	if ok && order*side > 0 {
 		e.outside = fmt.Sprintf("%s against the bound %s", rows.Text(column, i), bound)
 	}
 }
@@ -198,12 +205,17 @@ func (c *checker) stats(f *delta.Add, v int64, s *sums) {
 	case *st.NumRecords != s.rows+deleted(f):
 		c.find(StatsRows, v, f.Path, "it says %d, the file has %d", *st.NumRecords, s.rows+deleted(f))
 	}
-	loose := st.TightBounds != nil && !*st.TightBounds
+	loose := st.TightBounds != nil && !*st.TightBounds || f.DeletionVector != nil && c.origins[f.Key].ours
 	counts, ok := delta.ParseStats(without(f.Stats, "numRecords")) // so that no count is too large to be believed
 	for _, e := range s.columns {
 		name := strings.Join(e.path, ".")
 		if e.outside != "" {
 			c.find(StatsBounds, v, f.Path, "column %s: %s", name, e.outside)
+		}
+		for _, side := range []int{-1, 1} {
+			if met, known := e.met[side]; known && !met && e.outside == "" && !loose && c.origins[f.Key].ours {
+				c.find(StatsTight, v, f.Path, "column %s: no value is the %s bound", name, map[int]string{-1: "lower", 1: "upper"}[side])
+			}
 		}
 		if _, _, n := counts.Column(e.path, e.typ); ok && !loose && n >= 0 && n != e.nulls {
 			c.find(StatsNulls, v, f.Path, "column %s: it says %d, the file has %d", name, n, e.nulls)

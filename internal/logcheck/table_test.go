@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -176,8 +177,23 @@ func (b *table) write(t *testing.T) {
 }
 
 func (b *table) putCheckpoint(t *testing.T, snap *delta.Snapshot, version int64) {
+	b.putCheckpointAs(t, snap, version, parquetio.CheckpointLayout{})
+}
+
+// putJSON puts a checkpoint that is named by a UUID beside the other one.
+func (b *table) putJSON(t *testing.T, actions []delta.Action, more ...string) {
+	data, err := delta.EncodeActions(actions)
+	require.NoError(t, err)
+	for _, line := range more {
+		data = append(data, line+"\n"...)
+	}
+	key := delta.CheckpointUUIDKey(2, "61d16c75-6994-46b7-a15b-8b538852e50e")
+	b.put(t, strings.TrimSuffix(key, "parquet")+"json", data)
+}
+
+func (b *table) putCheckpointAs(t *testing.T, snap *delta.Snapshot, version int64, layout parquetio.CheckpointLayout) {
 	var buf bytes.Buffer
-	n, adds, err := parquetio.Parquet{}.WriteCheckpoint(&buf, snap.CheckpointActions(b.taken), parquetio.CheckpointLayout{})
+	n, adds, err := parquetio.Parquet{}.WriteCheckpoint(&buf, snap.CheckpointActions(b.taken), layout)
 	require.NoError(t, err)
 	require.NoError(t, b.store.Put(t.Context(), delta.CheckpointKey(version), buf.Bytes()))
 	hint := delta.LastCheckpoint{Version: version, Size: n, SizeInBytes: int64(buf.Len()), NumOfAddFiles: adds}

@@ -1,9 +1,11 @@
 package sim
 
 import (
+	"context"
 	"errors"
 
 	"github.com/idemtable/idem"
+	"github.com/idemtable/idem/internal/logcheck"
 	"github.com/idemtable/idem/internal/tabletest"
 )
 
@@ -28,6 +30,18 @@ func (w *world) finish(l *ledger) {
 	if len(w.broken) == 0 {
 		w.compare(wr, l)
 		w.once(l)
+		w.rules()
+	}
+}
+
+// rules holds the whole log and every live file against the rules of the protocol.
+func (w *world) rules() {
+	report, err := logcheck.Check(tabletest.Codec(context.Background()), w.mem)
+	if err == nil {
+		err = report.Err()
+	}
+	if err != nil {
+		w.fail("at the end: %v", err)
 	}
 }
 

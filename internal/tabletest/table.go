@@ -6,6 +6,7 @@ import (
 
 	"github.com/idemtable/idem"
 	"github.com/idemtable/idem/delta/store"
+	"github.com/idemtable/idem/internal/logcheck"
 	"github.com/idemtable/idem/internal/parquetio"
 )
 
@@ -45,7 +46,8 @@ func New(t testing.TB, seed uint64, d idem.Definition) *Fixture {
 	return f
 }
 
-// Check compares the table with what it should hold, as a reader sees it who opens it anew.
+// Check compares the table with what it should hold, as a reader sees it who opens it anew, and its
+// log and files with the rules of the protocol.
 func (f *Fixture) Check(t testing.TB, want Rows) {
 	t.Helper()
 	fresh, err := idem.OpenStore(f.Context, f.Store, f.Options)
@@ -58,5 +60,12 @@ func (f *Fixture) Check(t testing.TB, want Rows) {
 	}
 	if diff := want.Diff(got); diff != "" {
 		t.Fatalf("version %d of the table is not the model:\n%s", fresh.Version(), diff)
+	}
+	report, err := logcheck.Check(f.Context, f.Store)
+	if err == nil {
+		err = report.Err()
+	}
+	if err != nil {
+		t.Fatalf("version %d of the table: %v", fresh.Version(), err)
 	}
 }

@@ -1,0 +1,106 @@
+package logcheck
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/idemtable/idem/delta"
+	"github.com/idemtable/idem/internal/parquetio"
+	"github.com/idemtable/idem/internal/rows"
+)
+
+// stored looks at the columns of a live file itself, where the table's are not simply those. Only
+// Parquet can tell.
+func (c *checker) stored(ctx context.Context, f *delta.Add, v int64) error {
+	codec, ok := parquetio.From(ctx).(parquetio.Parquet)
+	mapped := c.origins[f.Key].mapped && c.snap.Mapping() != delta.MappingNone
+	voids := map[string]bool{}
+	for _, field := range c.snap.Schema().Fields {
+		if field.Type == delta.Void {
+			path, _ := c.snap.StoredPath([]string{field.Name})
+			voids[joined(path)] = true
+		}
+	}
+	if !ok || !mapped && len(voids) == 0 {
+		return nil
+	}
+	names, err := c.fileColumns(ctx, codec, f)
+	if err != nil {
+		return c.unreadable(f, v, err)
+	}
+	for _, name := range names {
+		if voids[name] {
+			c.find(FileColumns, v, f.Path, "it has the column %s, which is void", name)
+		}
+	}
+	if !mapped || !c.origins[f.Key].ours {
+		return nil
+	}
+	byName, err := c.direct(ctx, codec, f, false)
+	if err != nil {
+		return c.unreadable(f, v, err)
+	}
+	byID, err := c.direct(ctx, codec, f, true)
+	if broken(err) || err == nil && byName != byID {
+		c.find(FileColumns, v, f.Path, "its columns by field id are not those by physical name (%v)", err)
+		return nil
+	}
+	return err
+}
+
+func (c *checker) unreadable(f *delta.Add, v int64, err error) error {
+	if !broken(err) && !errors.Is(err, delta.ErrInput) {
+		return fmt.Errorf("look at %s: %w", f.Path, err)
+	}
+	c.find(FileUnreadable, v, f.Path, "%v", err)
+	return nil
+}
+
+// fileColumns are the names of a file's columns.
+func (c *checker) fileColumns(ctx context.Context, codec parquetio.Parquet, f *delta.Add) (names []string, err error) {
+	r, err := codec.Open(ctx, parquetio.Object(ctx, c.store, f.Key, f.Size), parquetio.ReadOptions{})
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	schema, others, err := parquetio.Schema(r)
+	if err != nil {
+		return nil, err
+	}
+	for _, field := range schema.Fields() {
+		names = append(names, field.Name)
+	}
+	for name := range others {
+		names = append(names, strings.Split(name, ".")[0])
+	}
+	return names, nil
+}
+
+// direct is the multiset of all rows of a file, its columns found by name or by field id.
+func (c *checker) direct(ctx context.Context, codec parquetio.Parquet, f *delta.Add, byID bool) (total sum, err error) {
+	want := c.snap.Stored(c.snap.DataSchema())
+	r, err := codec.Open(ctx, parquetio.Object(ctx, c.store, f.Key, f.Size), parquetio.ReadOptions{ByID: byID})
+	if err != nil {
+		return total, err
+	}
+	defer r.Close()
+	fields := want.Fields()
+	for i := range fields {
+		fields[i].Nullable = true
+	}
+	for batch, err := range r.Batches(ctx, arrow.NewSchema(fields, nil)) {
+		if err != nil {
+			return total, err
+		}
+		d, err := rows.DigestRows(batch, nil)
+		if err != nil {
+			return total, err
+		}
+		total = total.plus(sum{batch.NumRows(), d})
+	}
+	return total, nil
+}
