@@ -45,6 +45,13 @@ func TestDefinitionsThatChangeInTheRange(t *testing.T) {
 			last: definition(append(plain[:2:2], column{name: "n", typ: "integer"}), nil),
 			r:    between(1, 3), want: []string{"1|v1|(null)|insert|1", "2|v2|(null)|insert|3"},
 		},
+		"column added after the range, under mapping": {
+			why: "as Spark reads such tables: in the columns of the range's end", before: definition([]column{mappedID, mappedV}, nil, "delta.columnMapping.mode", "name"),
+			first:  func(w *world) delta.Action { return add(w.file("a", names, renamed(numbered(1)))) },
+			second: func(w *world) delta.Action { return add(w.file("b", names, renamed(numbered(2)))) },
+			last:   definition([]column{mappedID, mappedV, {"n", "integer", "col-n", 3, false}}, nil, "delta.columnMapping.mode", "name"),
+			r:      between(1, 3), want: []string{"1|v1|insert|1", "2|v2|insert|3"},
+		},
 		"column renamed after the range": {
 			why: "then those of its end", before: definition([]column{mappedID, mappedV}, nil, "delta.columnMapping.mode", "name"),
 			first:  func(w *world) delta.Action { return add(w.file("a", names, renamed(numbered(1)))) },

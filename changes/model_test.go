@@ -109,7 +109,7 @@ func outcomeOf(res *idem.Result, err error) (idem.Outcome, error) {
 // step does one thing to the table and the model, and then the same again.
 func (h *history) step() {
 	draw := rapid.SampledFrom([]func() call{
-		h.append, h.append, h.replace, h.replace, h.merge, h.merge, h.merge, h.delete, h.delete, h.optimize, h.restore,
+		h.append, h.append, h.replace, h.replace, h.merge, h.merge, h.merge, h.delete, h.update, h.update, h.optimize, h.restore,
 	}).Draw(h.t, "call")
 	c := draw()
 	outcome, err := c.run()
@@ -193,6 +193,20 @@ func (h *history) delete() call {
 	maps.DeleteFunc(next, gone)
 	return call{next, func() (idem.Outcome, error) {
 		res, err := h.table.Delete(h.t.Context(), idem.Delete{Where: where})
+		return outcomeOf(res, err)
+	}, true}
+}
+
+func (h *history) update() call {
+	next, first := maps.Clone(h.now), h.id("first")
+	for id, row := range next {
+		if id >= first && id <= first+6 {
+			next[id] = row[:strings.Index(row, "|")] + "|b"
+		}
+	}
+	set := maintain.Update{Where: fmt.Sprintf("id BETWEEN %d AND %d", first, first+6), Set: map[string]string{"v": "'b'"}}
+	return call{next, func() (idem.Outcome, error) {
+		res, err := maintain.UpdateTable(h.t.Context(), h.table, set)
 		return outcomeOf(res, err)
 	}, true}
 }

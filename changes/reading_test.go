@@ -3,6 +3,7 @@ package changes_test
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"testing"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -10,6 +11,8 @@ import (
 
 	"github.com/idemtable/idem"
 	"github.com/idemtable/idem/changes"
+	"github.com/idemtable/idem/delta"
+	"github.com/idemtable/idem/delta/store"
 	"github.com/idemtable/idem/delta/store/storetest"
 )
 
@@ -180,4 +183,39 @@ func TestReadingTwiceIsTheSame(t *testing.T) {
 	}
 	require.EqualValues(t, 4*(8+2), counts[0])
 	require.Equal(t, counts[0], counts[1])
+}
+
+// TestFilesOutsideTheRoot: those of a shallow clone are read where the caller allows it.
+func TestFilesOutsideTheRoot(t *testing.T) {
+	base := t.TempDir()
+	source, clone := filepath.Join(base, "source"), filepath.Join(base, "clone")
+	src, _, err := idem.Create(t.Context(), source, idem.Definition{Schema: modelColumns}, idem.Options{Parallelism: 1})
+	require.NoError(t, err)
+	_, err = src.Append(t.Context(), given(modelColumns, state{1: "a|x", 2: "b|y"}), idem.Append{Reason: "test"})
+	require.NoError(t, err)
+	w := newWorld(t)
+	made := definition([]column{{name: "p", typ: "string"}, {name: "id", typ: "long"}, {name: "v", typ: "string"}}, nil)
+	for f := range src.Snapshot().Files() {
+		there := *f
+		there.Path = src.URL() + f.Path
+		w.commit(append(made, add(&there))...)
+		w.commit(remove(&there))
+	}
+	dir, err := store.OpenDir(clone)
+	require.NoError(t, err)
+	for v := range w.version {
+		data, err := w.st.Get(t.Context(), delta.CommitKey(v), 1<<20)
+		require.NoError(t, err)
+		require.NoError(t, dir.PutIfAbsent(t.Context(), delta.CommitKey(v), data))
+	}
+	table, err := idem.Open(t.Context(), clone, idem.Options{Parallelism: 1, Outside: idem.OutsideBelow(source)})
+	require.NoError(t, err)
+	got, err := feed(t.Context(), table, changes.Request{})
+	require.NoError(t, err)
+	require.Equal(t, []string{"a|1|x|insert|0", "b|2|y|insert|0", "a|1|x|delete|1", "b|2|y|delete|1"}, got)
+	table, err = idem.Open(t.Context(), clone, idem.Options{Parallelism: 1})
+	require.NoError(t, err)
+	_, err = feed(t.Context(), table, changes.Request{})
+	require.ErrorIs(t, err, idem.ErrUnsupported)
+	require.ErrorContains(t, err, "Options.Outside")
 }

@@ -87,6 +87,7 @@ func (v *version) removes() bool {
 	return out
 }
 
+// locate gives the key of a file. One outside the root is read only where the table's store reads it.
 func (v *version) locate(path string) (key string, err error) {
 	if key, err = delta.Locate(v.feed.in.Store.URL(), path); err != nil {
 		return "", fmt.Errorf("file %s: %w", path, err)
