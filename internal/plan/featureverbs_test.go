@@ -430,5 +430,12 @@ func TestUpdates(t *testing.T) {
 	require.Equal(t, "2", delta.InfoOf(f.last).OperationMetrics["numUpdatedRows"])
 	landed, _ = f.update(&plan.Update{Where: where(t, "v IS NOT NULL"), Set: set("v", "'x'")})
 	require.False(t, landed)
+
+	every := slices.Concat(set("day", "v"), set("id", "0"), set("v", "NULL"), set("nest", "nest"))
+	landed, p = f.update(&plan.Update{Where: where(t, "v IS NOT NULL"), Set: every})
+	require.True(t, landed, "no column has to stay as it is")
+	require.Equal(t, int64(6), p.Counts.Updated, "those that have a v")
+	landed, _ = f.update(&plan.Update{Where: where(t, "v IS NOT NULL"), Set: every})
+	require.False(t, landed)
 	f.check()
 }

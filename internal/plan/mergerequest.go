@@ -60,6 +60,10 @@ type MergeRequest struct {
 	// Once says that something else keeps the call from being repeated, so that its clauses need
 	// not be repeatable.
 	Once bool
+
+	// keyless says that the source has no row, so that the key stands for nothing and rows need not
+	// keep it.
+	keyless bool
 }
 
 // asked is a clause with what its fields leave out.

@@ -207,8 +207,10 @@ func (m *mergeDrafts) check(r *MergeRequest, s *mergeShape) error {
 	if err := m.matched.keepKeys(s.keyPlaces, s.table); err != nil {
 		return err
 	}
-	if err := m.bySource.keepKeys(s.keyPlaces, s.table); err != nil {
-		return err
+	if !r.keyless {
+		if err := m.bySource.keepKeys(s.keyPlaces, s.table); err != nil {
+			return err
+		}
 	}
 	guard := slices.DeleteFunc(slices.Clone(s.guardPlaces), func(g place) bool {
 		return slices.ContainsFunc(s.keyPlaces, func(k place) bool { return slices.Equal(g, k) })

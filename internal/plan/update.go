@@ -65,7 +65,7 @@ func (p *Update) begin(snap *delta.Snapshot) error {
 	nothing := []MergeClause{{Do: MergeNothing}}
 	p.merge = &Merge{Env: p.Env, Input: Input{Reader: none}, Request: MergeRequest{
 		On: []string{expr.Field(key.Name).String()}, Matched: nothing, NotMatched: nothing,
-		BySource: []MergeClause{{When: p.Where, Set: p.Set, called: "Update"}}, AllowEmpty: true, Once: p.Once,
+		BySource: []MergeClause{{When: p.Where, Set: p.Set, called: "Update"}}, AllowEmpty: true, Once: p.Once, keyless: true,
 	}}
 	return nil
 }
@@ -95,26 +95,17 @@ func (p *Update) check(snap *delta.Snapshot) (arrow.Field, error) {
 	return p.key(snap.ArrowSchema(), read)
 }
 
-// key is a column that is not set, if there is one, and better one that is read anyway: with no row in
-// the source it decides nothing.
+// key is a column that stands for a key, better one that is read anyway: with no row in the source it
+// decides nothing.
 func (p *Update) key(table *arrow.Schema, read []string) (arrow.Field, error) {
-	var set []string
-	for _, s := range p.Set {
-		if at, err := locate(table, s.Column); err == nil {
-			set = append(set, table.Field(at[0]).Name)
-		}
-	}
 	best, found := -1, arrow.Field{}
 	for _, f := range table.Fields() {
 		if comparable("", f) != nil {
 			continue
 		}
 		rank := 0
-		if !slices.Contains(set, f.Name) {
+		if slices.Contains(read, f.Name) {
 			rank = 1
-			if slices.Contains(read, f.Name) {
-				rank = 2
-			}
 		}
 		if rank > best {
 			best, found = rank, f
