@@ -50,6 +50,9 @@ type Line struct {
 	TimestampTravel  []TimestampLine      `json:"timestamp_travel"`
 	Conditions       []ConditionLine      `json:"predicate_checks"`
 	RowTracking      []RowTrackingLine    `json:"row_tracking"`
+	Write            string               `json:"write"` // "refuse", "allow", "refuse unless …"
+	WriteRules       map[string]string    `json:"write_rules"`
+	WriteChecks      []WriteLine          `json:"write_checks"`
 	Feeds            []FeedLine           `json:"cdf"`
 	FeedRanges       struct {
 		Ok     [][2]int64 `json:"ok"`

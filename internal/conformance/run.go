@@ -135,6 +135,7 @@ func (c *check) read(ctx context.Context, snap *delta.Snapshot, err error) {
 		c.times(ctx, snap)
 		c.conditions(ctx, snap)
 		c.feeds(ctx)
+		c.writes(ctx, snap)
 		c.rowTracking(ctx)
 	case c.lacks(err):
 		c.result.Verdict = Refused

@@ -185,3 +185,37 @@ func TestEveryClaimAboutTheFeedIsHeldAgainstTheTable(t *testing.T) {
 		})
 	}
 }
+
+func TestEveryClaimAboutWritingIsTried(t *testing.T) {
+	root := smallCorpus(t, delta.Protocol{MinReaderVersion: 1, MinWriterVersion: 2})
+	hash := conformance.Hash([][]byte{[]byte(`{"n":1}`), []byte(`{"n":2}`), []byte(`{"n":3}`), []byte(`{"n":9}`)})
+	check := func(sql, outcome, more string) string {
+		return `"write_checks":[{"rule":"r","sql":"` + sql + `","outcome":"` + outcome + `"` + more + `}]`
+	}
+	for _, c := range []struct{ why, right, wrong string }{
+		{"that it can be written", `"write":"allow"`, `"write":"refuse"`},
+		{"an insert", check("INSERT INTO {t} VALUES (9)", "allow", `,"rows":4,"rows_sha256":"`+hash+`"`), check("INSERT INTO {t} VALUES (9)", "allow", `,"rows":3`)},
+		{"its rows", check("INSERT INTO {t} (n) VALUES (9)", "allow", `,"rows_sha256":"`+hash+`"`), check("INSERT INTO {t} (n) VALUES (8)", "allow", `,"rows_sha256":"`+hash+`"`)},
+		{"a value that does not fit", check("INSERT INTO {t} VALUES (1e30)", "refuse", ""), check("INSERT INTO {t} VALUES (1)", "refuse", "")},
+		{"an update", check("UPDATE {t} SET n = n + 10 WHERE n = 1", "allow", `,"rows":3`), check("UPDATE {t} SET nope = 1 WHERE n = 1", "allow", "")},
+		{"a delete", check("DELETE FROM {t} WHERE n = 1", "allow", `,"rows":2`), check("DELETE FROM {t} WHERE n = 1", "allow", `,"rows":3`)},
+		{"a merge", check("MERGE INTO {t} t USING (SELECT 9 n) s ON t.n = s.n WHEN NOT MATCHED THEN INSERT (n) VALUES (s.n)", "allow", `,"rows":4`),
+			check("MERGE INTO {t} t USING (SELECT 1 n) s ON t.n = s.n WHEN NOT MATCHED THEN INSERT (n) VALUES (s.n)", "allow", `,"rows":4`)},
+		{"a replacement", check("overwrite with row (9), replaceWhere n > 1", "allow", `,"rows":2`), check("overwrite with row (1), replaceWhere n > 1", "allow", "")},
+		{"a constraint", check("ALTER TABLE {t} ADD CONSTRAINT c CHECK (n > 1)", "refuse", ""), check("ALTER TABLE {t} ADD CONSTRAINT c CHECK (n > 0)", "refuse", "")},
+		{"a column that stays", check("ALTER TABLE {t} DROP COLUMN n", "refuse", ""), check("ALTER TABLE {t} DROP COLUMN n", "allow", "")},
+		{"a type", check("ALTER TABLE {t} ALTER COLUMN n TYPE INT", "refuse", ""), check("ALTER TABLE {t} ALTER COLUMN n TYPE INT", "allow", "")},
+		{"a verb", `"write_rules":{"append":"allow","delete":"allow","overwrite":"allow","replaceWhere":"allow","optimize":"allow"}`, `"write_rules":{"delete":"refuse"}`},
+		{"a NULL", `"write_rules":{"append n=null":"allow"}`, `"write_rules":{"append n=null":"refuse"}`},
+	} {
+		t.Run(c.why, func(t *testing.T) {
+			right := run(t, root, `{"table":"t","outcome":"read",`+c.right+`}`)
+			require.Equal(t, conformance.Right, right.Verdict, "%v", right.Faults)
+			require.Empty(t, right.Notes)
+			require.Equal(t, conformance.Wrong, run(t, root, `{"table":"t","outcome":"read",`+c.wrong+`}`).Verdict)
+		})
+	}
+	other := run(t, root, `{"table":"t","outcome":"read",`+check("TRUNCATE TABLE {t}", "allow", "")+`}`)
+	require.Equal(t, conformance.Right, other.Verdict)
+	require.Len(t, other.Notes, 1, "a statement that nothing here understands is said to be untried")
+}
