@@ -17,8 +17,6 @@ var versionProperties = []string{"delta.minReaderVersion", "delta.minWriterVersi
 var unkeptProperties = map[string]string{
 	"delta.compatibility.symlinkFormatManifest.enabled": "write a manifest beside each commit",
 	"delta.universalFormat.enabledFormats":              "write the metadata of other formats beside each commit",
-	"delta.enableMaterializePartitionColumnsFeature":    "write partition columns into data files",
-	"delta.writePartitionColumnsToParquet":              "write partition columns into data files",
 }
 
 // SetProperties sets table properties, with what follows from them: the features that they use are
