@@ -3,10 +3,11 @@
 // A table keeps a feed while its property delta.enableChangeDataFeed is true. A version whose
 // changes its writer wrote down (cdc files) gives those; the others are derived from the files that
 // the version added and removed, and from the deletion vectors that grew or shrank. What does not
-// change a row, such as a compaction, is no change.
+// change a row, such as a compaction, is no change. A writer that replaces files may tell of rows
+// that went and came back equal.
 //
 // Reading changes nothing. The same range of a table always gives the same changes, so that a job
-// which copies them can be run again.
+// which copies them can be run again: see the example of [Rows].
 package changes
 
 import (
@@ -79,10 +80,11 @@ type Request struct {
 // (and always under column mapping), those of the range's last version. A column that a version did
 // not have yet is NULL.
 //
-// Errors: [idem.ErrInput] for a range that is empty, lies in the future or before the log's oldest
-// commit, in which the feed was off for a version, or over which a column was renamed, dropped or
-// made another; [idem.ErrCorrupt] for a file that is missing (a vacuum takes the files of changes,
-// too) or damaged; [idem.ErrUnsupported].
+// Errors, all but those of files before the first row: [idem.ErrInput] for a range that is empty, lies
+// in the future or before the log's oldest commit, in which the feed was off for a version, or over
+// which a column was renamed, dropped, made another or NOT NULL, and for a column that the table has
+// not; [idem.ErrCorrupt] for a file that is missing (a vacuum takes the files of changes, too) or
+// damaged; [idem.ErrUnsupported] for a version that needs a feature which idem does not read.
 func Rows(ctx context.Context, t *idem.Table, r Request) iter.Seq2[arrow.RecordBatch, error] {
 	return func(yield func(arrow.RecordBatch, error) bool) {
 		in := inside.Of(t)
