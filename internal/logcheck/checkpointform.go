@@ -34,7 +34,7 @@ func (c *checker) load(ctx context.Context, from checkpoint) (*delta.Snapshot, *
 		case a.Add != nil || a.Remove != nil:
 			in.inline++
 		}
-		return c.keep(r, in, a)
+		return in.take(r, a)
 	}
 	for _, part := range from.parts {
 		if err := c.part(ctx, part, in, take); err != nil {
@@ -46,7 +46,7 @@ func (c *checker) load(ctx context.Context, from checkpoint) (*delta.Snapshot, *
 			if a.Add == nil && a.Remove == nil {
 				in.strange++
 			}
-			return c.keep(r, in, a)
+			return in.take(r, a)
 		}); err != nil {
 			return nil, nil, err
 		}
@@ -55,7 +55,8 @@ func (c *checker) load(ctx context.Context, from checkpoint) (*delta.Snapshot, *
 	return snap, in, err
 }
 
-func (c *checker) keep(r *delta.Replay, in *content, a delta.Action) error {
+// take counts an action and hands it on.
+func (in *content) take(r *delta.Replay, a delta.Action) error {
 	if a.Add != nil {
 		in.adds++
 	}

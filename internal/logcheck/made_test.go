@@ -147,7 +147,7 @@ func (m *made) versions() int64 {
 	return n
 }
 
-// the gives the adds of a version to a function that changes them.
+// adds changes the adds of a version.
 func adds(f func(a *delta.Add)) func([]delta.Action) []delta.Action {
 	return func(actions []delta.Action) []delta.Action {
 		for _, a := range actions {
@@ -251,7 +251,7 @@ func (m *made) rewrite(v int64, change func(*arrow.Schema, []arrow.Array) (*arro
 }
 
 func (m *made) put(key string, schema *arrow.Schema, columns []arrow.Array, rows int64) int64 {
-	require.NoError(m.t, m.store.Delete(m.t.Context(), key)) // none is fine
+	require.NoError(m.t, m.store.Delete(m.t.Context(), key))
 	w, err := m.store.Create(m.t.Context(), key)
 	require.NoError(m.t, err)
 	out, err := parquetio.Parquet{}.NewWriter(w, schema, parquetio.WriteOptions{})

@@ -141,10 +141,10 @@ func (c *checker) addStats(s *step, f *delta.Add) {
 		return
 	}
 	var st struct {
-		Rows                  *int64 `json:"numRecords"`
-		MinValues, MaxValues  json.RawMessage
-		NullCount             json.RawMessage
-		mins, maxs, nullCount map[string]any
+		Rows  *int64          `json:"numRecords"`
+		Mins  json.RawMessage `json:"minValues"`
+		Maxs  json.RawMessage `json:"maxValues"`
+		Nulls json.RawMessage `json:"nullCount"`
 	}
 	if json.Unmarshal([]byte(f.Stats), &st) != nil || st.Rows == nil {
 		return // told where the rows are counted
@@ -153,9 +153,9 @@ func (c *checker) addStats(s *step, f *delta.Add) {
 		c.find(AddEmpty, s.v, f.Path, "it has none")
 		return
 	}
-	st.mins, st.maxs, st.nullCount = members(st.MinValues), members(st.MaxValues), members(st.NullCount)
-	c.choice(s, f, *st.Rows, st.nullCount, st.mins, st.maxs)
-	c.lengths(s, f, st.mins, st.maxs)
+	mins, maxs := members(st.Mins), members(st.Maxs)
+	c.choice(s, f, *st.Rows, members(st.Nulls), mins, maxs)
+	c.lengths(s, f, mins, maxs)
 }
 
 // choice holds the columns that have statistics against those that shall have them. A commit that was

@@ -98,7 +98,7 @@ func (c *checker) each(ctx context.Context, s *step) error {
 	for _, f := range s.adds {
 		c.addVector(s, f)
 		c.addStats(s, f)
-		c.addName(s, f)
+		c.name(s, f.Path, f.Key, "")
 	}
 	c.rowIDs(s)
 	c.clustering(s)

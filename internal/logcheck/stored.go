@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -25,7 +26,8 @@ func (c *checker) stored(ctx context.Context, f *delta.Add, v int64) error {
 			voids[joined(path)] = true
 		}
 	}
-	if !ok || !mapped && len(voids) == 0 {
+	within := c.partitionsWithin(f)
+	if !ok || !mapped && len(voids)+len(within) == 0 {
 		return nil
 	}
 	names, err := c.fileColumns(ctx, codec, f)
@@ -35,6 +37,11 @@ func (c *checker) stored(ctx context.Context, f *delta.Add, v int64) error {
 	for _, name := range names {
 		if voids[name] {
 			c.find(FileColumns, v, f.Path, "it has the column %s, which is void", name)
+		}
+	}
+	for _, name := range within {
+		if !slices.Contains(names, name) {
+			c.find(IcebergCompat, v, f.Path, "it lacks the partition column %s", name)
 		}
 	}
 	if !mapped || !c.origins[f.Key].ours {
@@ -50,6 +57,19 @@ func (c *checker) stored(ctx context.Context, f *delta.Add, v int64) error {
 		return nil
 	}
 	return err
+}
+
+// partitionsWithin are the partition columns that the files of a table must hold themselves, those
+// that were added before the table asked for it excepted.
+func (c *checker) partitionsWithin(f *delta.Add) (names []string) {
+	then := c.snaps[c.authors[f.Key].version]
+	if then == nil || !enabled(then, "delta.enableIcebergCompatV1") && !enabled(then, "delta.enableIcebergCompatV2") {
+		return nil
+	}
+	for _, name := range c.snap.PartitionColumns() {
+		names = append(names, c.snap.PartitionKey(name))
+	}
+	return names
 }
 
 func (c *checker) unreadable(f *delta.Add, v int64, err error) error {

@@ -24,7 +24,7 @@ type typedForm struct {
 func (c *checker) typedForm() (t typedForm, err error) {
 	long := arrow.PrimitiveTypes.Int64
 	var bounds, counts []arrow.Field
-	for i, l := range leaves(c.snap) {
+	for _, l := range leaves(c.snap) {
 		if len(l.path) > 1 || !ordered(l.typ) {
 			continue // fields of structs are compared by what a reader makes of them
 		}
@@ -32,7 +32,6 @@ func (c *checker) typedForm() (t typedForm, err error) {
 		if err != nil {
 			return t, err
 		}
-		_ = i
 		t.leaves = append(t.leaves, l)
 		bounds = append(bounds, arrow.Field{Name: l.path[0], Type: dt, Nullable: true})
 		counts = append(counts, arrow.Field{Name: l.path[0], Type: long, Nullable: true})

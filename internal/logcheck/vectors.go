@@ -148,12 +148,8 @@ func (c *checker) frame(ctx context.Context, dv *delta.DeletionVector) ([]byte, 
 
 var vectorName = regexp.MustCompile(`^deletion_vector_[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\.bin$`)
 
-// addName looks at the name of a data file. What begins with _ or . is passed over by a vacuum, but
-// for the directories of partitions.
-func (c *checker) addName(s *step, f *delta.Add) {
-	c.name(s, f.Path, f.Key, "")
-}
-
+// name looks at the name of a file below a directory. What begins with _ or . is passed over by a
+// vacuum, but for the directories of partitions.
 func (c *checker) name(s *step, file, key, dir string) {
 	if strings.Contains(file, "://") || !s.ours || s.returns() {
 		return
