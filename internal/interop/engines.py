@@ -8,6 +8,7 @@ array of [key, value] in the order of its keys. Conditions are text that all thr
 Delta's jars.
 """
 import base64, ctypes, datetime, glob, json, math, os, sys, time, traceback
+from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
 
 os.environ["TZ"] = "UTC"
@@ -124,6 +125,14 @@ def answer(table):
     return {"schema": [[f.name, delta_type(f.type)] for f in table.schema], "rows": list(map(list, zip(*columns)))}
 
 
+def attempt(f, *args):
+    """What f answers, or says."""
+    try: return {"ok": f(*args)}
+    except BaseException as e: # delta-rs panics with one that is no Exception
+        if isinstance(e, (KeyboardInterrupt, SystemExit)): raise
+        return {"error": f"{type(e).__name__}: {e}"[:2000]}
+
+
 def select(table, where):
     return f"SELECT * FROM {table}" + (f" WHERE {where}" if where else "")
 
@@ -139,8 +148,10 @@ class Spark:
             "spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1", "spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false",
             "spark.sql.shuffle.partitions": "2", "spark.sql.session.timeZone": "UTC", "spark.databricks.delta.snapshotPartitions": "2",
             # tiny tables: what a query costs is compiling it
-            "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1", "spark.sql.codegen.wholeStage": "false",
+            "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m", # level 1 has 48 MB unless told
+            "spark.sql.codegen.wholeStage": "false",
             "spark.sql.codegen.factoryMode": "NO_CODEGEN", "spark.sql.adaptive.enabled": "false",
+            "spark.databricks.delta.retentionDurationCheck.enabled": "false", "spark.sql.sources.parallelPartitionDiscovery.parallelism": "2",
             "spark.sql.warehouse.dir": os.environ["IDEM_INTEROP_SCRATCH"] + "/warehouse",
         }
         builder = SparkSession.builder.master("local[2]").appName("interop")
@@ -157,6 +168,21 @@ class Spark:
 
     def sql(self, sql):
         return answer(self.session.sql(sql).toArrow())
+
+    def many(self, jobs):
+        """Does lists of statements, several lists at a time: small queries leave the processors idle for the most part."""
+        with ThreadPoolExecutor(4) as pool: return list(pool.map(self.job, jobs))
+
+    def job(self, statements):
+        """The answers to statements, of which each wants those before it that write."""
+        answers, broken = [], None
+        for s in statements:
+            if s["read"]: answers.append(attempt(self.sql, s["sql"]))
+            elif broken: answers.append({"error": f"not done after {broken}"})
+            else:
+                answers.append(attempt(lambda: self.session.sql(s["sql"]) and None))
+                broken = answers[-1].get("error", "")[:200]
+        return answers
 
     def frame(self, source):
         from pyspark.sql.types import StructType
@@ -213,6 +239,9 @@ class DeltaRs:
         query = self.lib.QueryBuilder().register("t", self.table(path, version))
         return answer(pa.table(query.execute(select("t", where)).read_all()))
 
+    def many(self, paths):
+        return [attempt(self.rows, p) for p in paths]
+
     def tagged(self, tag):
         if not tag: return None
         # last_updated in milliseconds: without it the tag would never expire
@@ -260,6 +289,9 @@ class DuckDB:
 
     def rows(self, path, where=None):
         return answer(self.session.execute(select(f"delta_scan('{path}')", where)).fetch_arrow_table())
+
+    def many(self, paths):
+        return [attempt(self.rows, p) for p in paths]
 
 
 def main():

@@ -43,6 +43,12 @@ var primitives = map[string]arrow.DataType{
 	"byte": arrow.PrimitiveTypes.Int8, "short": arrow.PrimitiveTypes.Int16, "integer": arrow.PrimitiveTypes.Int32, "long": arrow.PrimitiveTypes.Int64,
 	"float": arrow.PrimitiveTypes.Float32, "double": arrow.PrimitiveTypes.Float64, "date": arrow.FixedWidthTypes.Date32,
 	"timestamp": &arrow.TimestampType{Unit: arrow.Microsecond, TimeZone: "UTC"}, "timestamp_ntz": &arrow.TimestampType{Unit: arrow.Microsecond},
+	"variant": arrow.StructOf(variantPart("value"), variantPart("metadata")),
+}
+
+// variantPart is a half of a variant, which is a struct that says so.
+func variantPart(name string) arrow.Field {
+	return arrow.Field{Name: name, Type: arrow.BinaryTypes.Binary, Metadata: arrow.NewMetadata([]string{"DELTA:variant"}, []string{name})}
 }
 
 // arrowType reads a type as Spark writes it: long, decimal(5,2), struct<a:long,b:array<map<string,date>>>.
