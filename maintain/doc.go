@@ -6,6 +6,8 @@
 //	res, err := maintain.VacuumTable(ctx, t, maintain.Vacuum{})
 //	res, err := maintain.OptimizeTable(ctx, t, maintain.Optimize{})
 //	res, err := maintain.Checkpoint(ctx, t) // CleanUpLog, CompactLog
+//	t, res, err := maintain.ConvertParquet(ctx, "/lake/orders", maintain.Convert{}, idem.Options{})
+//	c, res, err := maintain.CloneTable(ctx, t, "/lake/copy", maintain.Clone{}, idem.Options{})
 //	res, err := maintain.AlterTable(ctx, t, maintain.Alter{Changes: []maintain.Change{
 //		maintain.AddColumn{Name: "vat", Type: arrow.PrimitiveTypes.Int64}, maintain.SetComment{Name: "id", Comment: "of the order"},
 //	}})

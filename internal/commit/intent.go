@@ -195,6 +195,9 @@ func (in *Intent) Files() []string {
 // UndoneAppID is the app id under which a restore records how far it took a tag back.
 func UndoneAppID(appID string) string { return namespace + "undone/" + appID }
 
+// CloneAppID is the app id under which a copy of a table records the version that it is a copy of.
+func CloneAppID(tableID string) string { return namespace + "clone/" + tableID }
+
 // Cleared is the version of an undone record that has no effect any more.
 const Cleared = math.MaxInt64
 

@@ -67,7 +67,10 @@ func (s *step) was(key string) *delta.Add {
 }
 
 // returns is true of a commit that may bring back what was: files, columns, marks.
-func (s *step) returns() bool { return s.info.Operation == "RESTORE" || s.info.Operation == "CLONE" }
+func (s *step) returns() bool { return s.info.Operation == "RESTORE" || adopts(s.info.Operation) }
+
+// adopts is true of the operations that take in files that others wrote.
+func adopts(operation string) bool { return operation == "CLONE" || operation == "CONVERT" }
 
 // replaces is true of a commit that may define the table anew.
 func (s *step) replaces() bool {
@@ -190,6 +193,12 @@ func (c *checker) records(s *step) {
 			continue
 		}
 		kind, of, _ := strings.Cut(rest, "/")
+		if kind == "clone" { // the version of the source that a copy is of
+			if s.ours && value < 0 {
+				c.find(TxnRecords, s.v, s.key, "the record %s has the version %d", app, value)
+			}
+			continue
+		}
 		if s.ours && kind != "undone" {
 			c.payloadRecord(s, kind, of, value, written)
 		} else if recorded, ok := s.after.Txn(of); s.ours && (!ok || value < -1 || value < undoneCleared && value > recorded.Version) {

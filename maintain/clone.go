@@ -1,0 +1,247 @@
+package maintain
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+
+	"github.com/idemtable/idem"
+	"github.com/idemtable/idem/delta"
+	"github.com/idemtable/idem/delta/store"
+	"github.com/idemtable/idem/internal/commit"
+	"github.com/idemtable/idem/internal/inside"
+	"github.com/idemtable/idem/internal/plan"
+)
+
+const opClone = "Clone"
+
+// Clone asks for a copy of a table.
+type Clone struct {
+	_ struct{}
+
+	// Of is the version to copy. The zero Target is the newest.
+	Of Target
+
+	// Note is kept in the commit.
+	Note string
+}
+
+// Cloned is what Clone did.
+type Cloned struct {
+	_ struct{}
+
+	// Outcome is Committed, or Unchanged if the copy is there already.
+	Outcome idem.Outcome
+
+	// Version is the copy's version; Of is the version of the source.
+	Version, Of int64
+
+	// Attempts is the number of commits that were proposed.
+	Attempts int
+
+	FilesAdded, FilesRemoved int64 // by the commit
+	FilesCopied, BytesCopied int64 // data files and files of deletion vectors that were not there yet
+}
+
+// String is one line for a log.
+func (r *Cloned) String() string {
+	return fmt.Sprintf("%s, version %d is version %d of the source: %d files added, %d removed, %d files copied (%d bytes)",
+		r.Outcome, r.Version, r.Of, r.FilesAdded, r.FilesRemoved, r.FilesCopied, r.BytesCopied)
+}
+
+// CloneTable makes a deep copy of a version of a table at a URL, a path or a file URL: its data files and
+// deletion vectors are copied first, then one commit makes the copy with the source's definition, under
+// a table id of its own, its domains, row ids and tags of AppendWithTxn: a batch that the source has is
+// applied in the copy, too. History and change data are not copied, and o are the copy's options.
+//
+// A second call is Unchanged. A copy of an older version is brought up to the one asked for, by one
+// commit that copies what is new only. Of two calls at once one commits.
+//
+// A table that is no copy of this one, or one that has been written to since, wraps [idem.ErrConflict]
+// and is left as it is; so does a copy of a newer version. A file that the source has lost, as by a vacuum
+// of an old version, wraps [idem.ErrInput]. A call that fails leaves files at most that no commit names: a
+// later call finds them copied, a vacuum of the copy takes them away.
+func CloneTable(ctx context.Context, t *idem.Table, url string, c Clone, o idem.Options) (*idem.Table, *Cloned, error) {
+	s, err := store.OpenURL(url)
+	if err != nil {
+		return nil, nil, fmt.Errorf("idem: %s: %w: %w", opClone, idem.ErrInput, err)
+	}
+	return CloneTableStore(ctx, t, s, c, o)
+}
+
+// CloneTableStore is [CloneTable] into the directory that is a store's root.
+func CloneTableStore(ctx context.Context, t *idem.Table, s store.Store, c Clone, o idem.Options) (*idem.Table, *Cloned, error) {
+	src := inside.Of(t)
+	p := &clone{src: src}
+	if err := p.load(ctx, c.Of); err != nil {
+		return nil, nil, src.Fail(opClone, err)
+	}
+	opened, _, err := inside.Begin(ctx, s, o)
+	if err != nil {
+		return nil, nil, fmt.Errorf("idem: %s %s: %w", opClone, s.URL(), err)
+	}
+	dst := opened.(*idem.Table)
+	p.dst = inside.Of(dst)
+	res, err := write(ctx, p.dst, inside.Call{Op: opClone, Note: c.Note, Planner: p})
+	if err != nil {
+		return nil, nil, err
+	}
+	out := p.out
+	out.Outcome, out.Version, out.Attempts, out.Of = res.Outcome, res.Version, res.Attempts, p.of.Version()
+	return dst, &out, nil
+}
+
+// clone plans one call.
+type clone struct {
+	src, dst *inside.Table
+	of       *delta.Snapshot
+	files    []clonedFile
+	there    map[string]bool // keys that are known to be in the copy
+	out      Cloned
+}
+
+// load finds the version to copy, and what its files are called in the copy.
+func (p *clone) load(ctx context.Context, to Target) (err error) {
+	p.there = map[string]bool{}
+	switch {
+	case !to.given:
+		p.of, err = p.src.Newest(ctx)
+	case to.at.IsZero():
+		p.of, err = p.src.Log.LoadAt(ctx, to.version)
+	default:
+		var version int64
+		if version, err = p.src.Log.VersionAt(ctx, to.at); err == nil {
+			p.of, err = p.src.Log.LoadAt(ctx, version)
+		}
+	}
+	if err == nil && !p.of.HasSchema() {
+		err = fmt.Errorf("%w: version %d has no schema", idem.ErrCorrupt, p.of.Version())
+	}
+	if err == nil {
+		err = delta.GateWrite(p.of.Protocol(), p.of.Metadata(), p.of.Schema())
+	}
+	if err == nil {
+		p.files, err = clonedFiles(p.src.Store.URL(), p.of)
+	}
+	return err
+}
+
+// Plan implements inside.Planner.
+func (p *clone) Plan(ctx context.Context, now *delta.Snapshot) (*plan.Proposal, error) {
+	p.out.FilesAdded, p.out.FilesRemoved = 0, 0
+	var actions []delta.Action
+	var err error
+	if now == nil {
+		actions, err = p.first()
+	} else {
+		var done bool
+		if done, err = p.standing(ctx, now); err != nil || done {
+			return nil, err
+		}
+		actions, err = p.onward(now)
+	}
+	if err != nil {
+		return nil, err
+	}
+	fresh := p.missing(now)
+	if err := p.copyAll(ctx, fresh); err != nil {
+		return nil, err
+	}
+	adds, err := p.adds(ctx, fresh)
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range p.gone(now) {
+		actions = append(actions, removal(p.dst.Env, f, true))
+		p.out.FilesRemoved++
+	}
+	actions = append(append(actions, adds...), p.tags(now)...)
+	p.out.FilesAdded = int64(len(adds))
+	return &plan.Proposal{
+		Operation: "CLONE",
+		Parameters: map[string]any{
+			"source": p.src.Store.URL(), "sourceVersion": strconv.FormatInt(p.of.Version(), 10), "isShallow": "false",
+		},
+		Metrics: map[string]string{
+			"sourceNumOfFiles": strconv.Itoa(p.of.NumFiles()), "sourceTableSize": strconv.FormatInt(p.of.SizeInBytes(), 10),
+			"numRemovedFiles": strconv.FormatInt(p.out.FilesRemoved, 10), "numCopiedFiles": strconv.FormatInt(p.out.FilesCopied, 10),
+			"copiedFilesSize": strconv.FormatInt(p.out.BytesCopied, 10),
+		},
+		Actions: actions, Reads: commit.Reads{WholeTable: now != nil},
+	}, nil
+}
+
+// record is the app id under which a copy says which version of its source it is.
+func (p *clone) record() string { return commit.CloneAppID(p.of.Metadata().ID) }
+
+// standing says whether a table is the copy already. One that cannot become it wraps idem.ErrConflict.
+func (p *clone) standing(ctx context.Context, now *delta.Snapshot) (done bool, err error) {
+	last, ok := now.Txn(p.record())
+	if !ok {
+		return false, fmt.Errorf("%w: there is a table at version %d already, which is no copy of %s: choose another place", idem.ErrConflict, now.Version(), p.src.Store.URL())
+	}
+	if last.Version > p.of.Version() {
+		return false, fmt.Errorf("%w: the table is a copy of version %d already, and version %d is older: choose another place, or restore the copy", idem.ErrConflict, last.Version, p.of.Version())
+	}
+	then, files := p.of, p.files
+	if last.Version < p.of.Version() {
+		if then, err = p.src.Log.LoadAt(ctx, last.Version); err != nil {
+			return false, fmt.Errorf("the version that the copy is of, to see whether it was written to since: %w", err)
+		}
+		if files, err = clonedFiles(p.src.Store.URL(), then); err != nil {
+			return false, err
+		}
+	}
+	if why := otherThan(now, then, files); why != "" {
+		return false, fmt.Errorf("%w: the table was a copy of version %d and has been written to since: %s; it is left as it is: choose another place", idem.ErrConflict, last.Version, why)
+	}
+	return last.Version == p.of.Version(), nil
+}
+
+// otherThan says how a table differs from the copy that it was, "" if it does not.
+func otherThan(now, then *delta.Snapshot, files []clonedFile) string {
+	if a, b := now.Schema().JSON(), then.Schema().JSON(); a != b {
+		return "its schema is another"
+	}
+	if now.NumFiles() != len(files) {
+		return fmt.Sprintf("it has %d files and not %d", now.NumFiles(), len(files))
+	}
+	for _, f := range files {
+		if live, ok := now.Live(f.data.to); !ok || live.DeletionVector.ID() != f.add.DeletionVector.ID() {
+			return fmt.Sprintf("it lacks %s, or has it with other rows deleted", f.data.to)
+		}
+	}
+	return ""
+}
+
+// missing are the files that a table lacks.
+func (p *clone) missing(now *delta.Snapshot) []clonedFile {
+	if now == nil {
+		return p.files
+	}
+	var out []clonedFile
+	for _, f := range p.files {
+		if live, ok := now.Live(f.data.to); !ok || live.DeletionVector.ID() != f.add.DeletionVector.ID() {
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
+// gone are the live files of a table that the copy does not have, or has under another vector.
+func (p *clone) gone(now *delta.Snapshot) []*delta.Add {
+	if now == nil {
+		return nil
+	}
+	stay := make(map[string]string, len(p.files))
+	for _, f := range p.files {
+		stay[f.data.to] = f.add.DeletionVector.ID()
+	}
+	var out []*delta.Add
+	for f := range now.Files() {
+		if id, ok := stay[f.Key]; !ok || id != f.DeletionVector.ID() {
+			out = append(out, f)
+		}
+	}
+	return out
+}

@@ -1,0 +1,186 @@
+package maintain_test
+
+import (
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/idemtable/idem"
+	"github.com/idemtable/idem/delta"
+	"github.com/idemtable/idem/delta/store"
+	"github.com/idemtable/idem/delta/store/storetest"
+	"github.com/idemtable/idem/internal/logcheck"
+	"github.com/idemtable/idem/maintain"
+)
+
+// manifold is a table with vectors, row ids, mapped columns, commit times and a tag.
+func manifold(t *testing.T) *fixture {
+	f := newFixture(t, idem.Definition{PartitionBy: []string{"p"}, Properties: map[string]string{
+		"delta.enableDeletionVectors": "true", "delta.enableRowTracking": "true", "delta.columnMapping.mode": "name", "delta.enableInCommitTimestamps": "true",
+	}})
+	_, err := f.table.AppendWithTxn(t.Context(), rowsOf(row{"a b", 1, "x"}, row{"a b", 2, "y"}, row{"a b", 3, "z"}, row{"c", 4, "w"}), idem.Txn{AppID: "loader", Version: 7})
+	require.NoError(t, err)
+	f.delete("id = 2")
+	return f
+}
+
+func cloned(t *testing.T, from *idem.Table, to store.Store, c maintain.Clone) (*idem.Table, *maintain.Cloned) {
+	table, res, err := maintain.CloneTableStore(t.Context(), from, to, c, idem.Options{Parallelism: 1, Clock: &clock{}})
+	require.NoError(t, err)
+	found, err := logcheck.Check(t.Context(), to)
+	require.NoError(t, err)
+	require.Empty(t, found.Findings)
+	return table, res
+}
+
+func TestCloneTwiceAndOnward(t *testing.T) {
+	f, to := manifold(t), store.NewMem()
+	table, res := cloned(t, f.table, to, maintain.Clone{Of: maintain.Version(1)})
+	require.Equal(t, idem.Committed, res.Outcome)
+	require.EqualValues(t, 2, res.FilesCopied)
+	require.Len(t, allRows(t, table), 4)
+	require.NotEqual(t, f.table.Snapshot().Metadata().ID, table.Snapshot().Metadata().ID)
+	_, res = cloned(t, f.table, to, maintain.Clone{Of: maintain.Version(1)})
+	require.Equal(t, idem.Unchanged, res.Outcome)
+
+	table, res = cloned(t, f.table, to, maintain.Clone{})
+	require.Equal(t, idem.Committed, res.Outcome)
+	require.EqualValues(t, 1, res.FilesCopied, "the file of the vector")
+	require.EqualValues(t, 1, res.FilesAdded)
+	require.Equal(t, allRows(t, f.table), allRows(t, table))
+	applied, err := table.AppendWithTxn(t.Context(), rowsOf(row{"c", 9, "n"}), idem.Txn{AppID: "loader", Version: 7})
+	require.NoError(t, err)
+	require.Equal(t, idem.AlreadyApplied, applied.Outcome)
+	_, res = cloned(t, f.table, to, maintain.Clone{})
+	require.Equal(t, idem.Unchanged, res.Outcome)
+
+	_, _, err = maintain.CloneTableStore(t.Context(), f.table, to, maintain.Clone{Of: maintain.Version(1)}, idem.Options{})
+	require.ErrorIs(t, err, idem.ErrConflict, "an older version")
+	_, err = table.Delete(t.Context(), idem.Delete{Where: "id = 4"})
+	require.NoError(t, err)
+	f.append(row{"d", 5, "v"})
+	_, _, err = maintain.CloneTableStore(t.Context(), f.table, to, maintain.Clone{}, idem.Options{})
+	require.ErrorIs(t, err, idem.ErrConflict, "written to since")
+	require.ErrorContains(t, err, "written to since")
+}
+
+func TestCloneIntoAnotherTable(t *testing.T) {
+	f := manifold(t)
+	_, _, err := maintain.CloneTableStore(t.Context(), f.table, f.mem, maintain.Clone{}, idem.Options{})
+	require.ErrorIs(t, err, idem.ErrConflict, "the table itself")
+	other := newFixture(t, idem.Definition{})
+	_, _, err = maintain.CloneTableStore(t.Context(), f.table, other.mem, maintain.Clone{}, idem.Options{})
+	require.ErrorIs(t, err, idem.ErrConflict)
+	to := store.NewMem()
+	for file := range f.table.Snapshot().Files() {
+		require.NoError(t, to.PutIfAbsent(t.Context(), file.Key, []byte("other")))
+	}
+	_, _, err = maintain.CloneTableStore(t.Context(), f.table, to, maintain.Clone{}, idem.Options{})
+	require.ErrorIs(t, err, idem.ErrConflict, "a file of the name is there")
+}
+
+func TestCloneOfAVersionWhoseFilesAreGone(t *testing.T) {
+	f, to := manifold(t), store.NewMem()
+	for file := range f.table.Snapshot().Files() {
+		require.NoError(t, f.mem.Delete(t.Context(), file.Key))
+	}
+	_, _, err := maintain.CloneTableStore(t.Context(), f.table, to, maintain.Clone{}, idem.Options{})
+	require.ErrorIs(t, err, idem.ErrInput)
+	require.ErrorContains(t, err, "vacuum")
+	_, err = idem.OpenStore(t.Context(), to, idem.Options{})
+	require.ErrorIs(t, err, idem.ErrNotTable)
+	f.unchecked = true
+}
+
+func TestCloneByManyAtOnce(t *testing.T) {
+	f, to := manifold(t), store.NewMem()
+	outcomes := make([]idem.Outcome, 3)
+	var all sync.WaitGroup
+	for i := range outcomes {
+		all.Go(func() {
+			if _, res, err := maintain.CloneTableStore(t.Context(), f.table, to, maintain.Clone{}, idem.Options{}); err == nil {
+				outcomes[i] = res.Outcome
+			}
+		})
+	}
+	all.Wait()
+	require.ElementsMatch(t, []idem.Outcome{idem.Committed, idem.Unchanged, idem.Unchanged}, outcomes)
+}
+
+func TestCloneSurvivesFaults(t *testing.T) {
+	f := manifold(t)
+	want := allRows(t, f.table)
+	sweep(t, func(st *storetest.Faulty) error {
+		_, _, err := maintain.CloneTableStore(t.Context(), f.table, st, maintain.Clone{}, faultOptions())
+		return err
+	}, store.NewMem, func(t *testing.T, mem *store.Mem) {
+		table, err := idem.OpenStore(t.Context(), mem, idem.Options{})
+		require.NoError(t, err)
+		require.Zero(t, table.Version())
+		require.Equal(t, want, allRows(t, table))
+	})
+}
+
+// shallowOf is a shallow clone, as Spark writes it, of a table on disk.
+func shallowOf(t *testing.T, src *idem.Table, to store.Store) {
+	snap := src.Snapshot()
+	m := *snap.Metadata()
+	m.ID = "0f0f0f0f-aaaa-bbbb-cccc-0f0f0f0f0f0f"
+	actions := []delta.Action{{Protocol: snap.Protocol()}, {Metadata: &m}}
+	for f := range snap.Files() {
+		a := *f
+		a.Path = src.URL() + f.Path
+		if dv := f.DeletionVector; dv != nil {
+			key, _, err := dv.FileKey(src.URL())
+			require.NoError(t, err)
+			moved := *dv
+			moved.StorageType, moved.PathOrInlineDV = "p", src.URL()+delta.EncodePath(key)
+			a.DeletionVector = &moved
+		}
+		actions = append(actions, delta.Action{Add: &a})
+	}
+	data, err := delta.EncodeCommit(actions)
+	require.NoError(t, err)
+	require.NoError(t, to.PutIfAbsent(t.Context(), delta.CommitKey(0), data))
+}
+
+func TestShallowClonesAreLookedAfterAndCopied(t *testing.T) {
+	src, _, err := idem.Create(t.Context(), t.TempDir(), idem.Definition{Schema: columns, PartitionBy: []string{"p"}, Properties: map[string]string{"delta.enableDeletionVectors": "true"}}, idem.Options{Parallelism: 1})
+	require.NoError(t, err)
+	_, err = src.Append(t.Context(), rowsOf(row{"a", 1, "x"}, row{"a", 2, "y"}, row{"a", 3, "z"}, row{"b", 4, "w"}), idem.Append{Reason: "test"})
+	require.NoError(t, err)
+	_, err = src.Delete(t.Context(), idem.Delete{Where: "id = 2"})
+	require.NoError(t, err)
+	want := allRows(t, src)
+
+	at := t.TempDir()
+	st, err := store.OpenDir(at)
+	require.NoError(t, err)
+	shallowOf(t, src, st)
+	open := idem.Options{Parallelism: 1, Outside: idem.OutsideBelow(src.URL())}
+	table, err := idem.Open(t.Context(), at, open)
+	require.NoError(t, err)
+
+	copy, res := cloned(t, table, store.NewMem(), maintain.Clone{})
+	require.EqualValues(t, 3, res.FilesCopied)
+	require.Equal(t, want, allRows(t, copy))
+	require.False(t, copy.Snapshot().HasOutside())
+
+	_, err = table.Delete(t.Context(), idem.Delete{Where: "p = 'a'"})
+	require.NoError(t, err)
+	_, err = maintain.Checkpoint(t.Context(), table)
+	require.NoError(t, err)
+	for _, lite := range []bool{false, true} {
+		vacuumed, err := maintain.VacuumTable(t.Context(), table, maintain.Vacuum{Retention: 1, AllowShortRetention: true, Lite: lite})
+		require.NoError(t, err)
+		require.Zero(t, vacuumed.Files)
+	}
+	require.Equal(t, want, allRows(t, src), "the source has what it had")
+	again, err := idem.Open(t.Context(), at, open)
+	require.NoError(t, err)
+	require.Equal(t, []string{"b|4|w"}, allRows(t, again), "and the checkpoint is read as the commits are")
+	_, err = maintain.RestoreTable(t.Context(), table, maintain.Restore{To: maintain.Version(0)})
+	require.NoError(t, err)
+	require.Equal(t, want, allRows(t, table))
+}
