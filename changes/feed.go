@@ -81,22 +81,29 @@ func (f *feed) bound(ctx context.Context, newest *delta.Snapshot) error {
 	return nil
 }
 
-// instants turns bounds that are instants into versions.
+// instants turns bounds that are instants into versions. Times ascend with versions: what was committed
+// before the table kept timestamps in commits is older than that, whatever its files say (those of a
+// table that was copied are young).
 func (f *feed) instants(ctx context.Context, newest *delta.Snapshot) error {
 	from, to := f.request.From, f.request.To
 	first, last := int64(-1), int64(-1)
-	var latest time.Time
+	var latest, at time.Time
 	for c, err := range f.in.Log.History(ctx, newest) {
 		if err != nil {
 			return err
 		}
-		if c.Version == newest.Version() {
-			latest = c.Timestamp
+		switch {
+		case c.Version == newest.Version():
+			at, latest = c.Timestamp, c.Timestamp
+		case c.Timestamp.Before(at):
+			at = c.Timestamp
+		default:
+			at = at.Add(-time.Millisecond)
 		}
-		if last < 0 && !c.Timestamp.After(to.at) {
+		if last < 0 && !at.After(to.at) {
 			last = c.Version
 		}
-		if c.Timestamp.Before(from.at) {
+		if at.Before(from.at) {
 			break
 		}
 		first = c.Version

@@ -93,6 +93,36 @@ func TestBounds(t *testing.T) {
 	}
 }
 
+// TestBoundsAroundTheFirstTimestampInACommit: the versions 0 to 2 have no time but that of their files,
+// which a copy of the table has made young; 3 and later have their own.
+func TestBoundsAroundTheFirstTimestampInACommit(t *testing.T) {
+	w := newHistory(t, 2)
+	on := definition(plain, nil, "delta.enableInCommitTimestamps", "true", "delta.inCommitTimestampEnablementVersion", "3",
+		"delta.inCommitTimestampEnablementTimestamp", fmt.Sprint(start.Add(3*time.Minute).UnixMilli()))
+	w.commit(append(on, add(w.rows("f3", 3)))...)
+	w.commit(add(w.rows("f4", 4)))
+	w.now = start.Add(240 * time.Hour)
+	for v := range w.version {
+		data, err := w.st.Get(t.Context(), delta.CommitKey(v), 1<<20)
+		require.NoError(t, err)
+		require.NoError(t, w.st.Put(t.Context(), delta.CommitKey(v), data))
+	}
+	for name, c := range map[string]struct {
+		from, to    changes.Bound
+		first, last int
+	}{
+		"from the first":    {minute(3), changes.Bound{}, 3, 4},
+		"from later":        {minute(3.5), changes.Bound{}, 4, 4},
+		"from before":       {minute(2), changes.Bound{}, 1, 4},
+		"to the first":      {changes.Bound{}, minute(3), 1, 3},
+		"to just before it": {changes.Bound{}, minute(2.99999), 1, 2},
+	} {
+		got, err := w.feed(changes.Request{From: c.from, To: c.to})
+		require.NoError(t, err, name)
+		require.Equal(t, inserts(c.first, c.last), got, name)
+	}
+}
+
 func TestTheTimesOfVersions(t *testing.T) {
 	for _, own := range []string{"false", "true"} {
 		w := newHistory(t, 3, "delta.enableInCommitTimestamps", own)

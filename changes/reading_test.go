@@ -26,6 +26,7 @@ func TestColumns(t *testing.T) {
 		{nil, []string{"id", "v"}},
 		{[]string{"V", "id"}, []string{"v", "id"}},
 		{[]string{"v"}, []string{"v"}},
+		{[]string{"id", "v", "ID"}, []string{"id", "v", "id"}},
 		{[]string{}, nil},
 	} {
 		n := 0
