@@ -99,6 +99,13 @@ func TestDefinitionsThatChangeInTheRange(t *testing.T) {
 			then:  definition(plain, nil, "delta.enableTypeWidening", "true"),
 			want:  []string{"1|v1|insert|1", "2|v2|insert|3"},
 		},
+		"column widened, and the feature given up after the range": {
+			why: "the files are as they were", before: definition([]column{{name: "id", typ: "integer"}, plain[1]}, nil, "delta.enableTypeWidening", "true"),
+			first: func(w *world) delta.Action { return add(w.file("a", "id:int v:string", numbered(1))) },
+			then:  definition(plain, nil, "delta.enableTypeWidening", "true"),
+			last:  []delta.Action{protocol("deletionVectors", "columnMapping"), definition(plain, nil)[1]},
+			want:  []string{"1|v1|insert|1", "2|v2|insert|3"},
+		},
 		"column of another type": {
 			why: "not every value is one of it", before: definition(plain, nil),
 			then:   definition([]column{{name: "id", typ: "string"}, plain[1]}, nil),

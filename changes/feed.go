@@ -283,7 +283,7 @@ func (f *feed) project(shape *delta.Snapshot, marked bool) (err error) {
 		for _, name := range f.request.Columns {
 			i := f.shape.Schema().Index(name)
 			if i < 0 {
-				return inputf("the table has no column %q", name)
+				return inputf("the table of version %d has no column %q", f.shape.Version(), name)
 			}
 			fields = append(fields, all.Field(i))
 		}

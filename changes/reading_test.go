@@ -49,7 +49,7 @@ func TestColumns(t *testing.T) {
 	}
 	_, err := w.feed(changes.Request{Columns: []string{"nope"}})
 	require.ErrorIs(t, err, idem.ErrInput)
-	require.ErrorContains(t, err, `no column "nope"`)
+	require.ErrorContains(t, err, `the table of version 1 has no column "nope"`)
 }
 
 // TestOnlyTheColumnsAskedForAreRead: of a wide file a projection costs what it gives.
