@@ -99,7 +99,7 @@ func (c *checker) commit(ctx context.Context, v int64) error {
 	}
 	for _, a := range actions {
 		if a.Add != nil {
-			c.add(v, before, a.Add, ours(actions))
+			c.add(v, before, a.Add, ours(actions) && !adopts(delta.InfoOf(actions).Operation))
 		}
 	}
 	return c.each(ctx, c.step(v, actions, before))

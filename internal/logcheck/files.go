@@ -135,6 +135,15 @@ func (c *checker) sameNames(f *delta.Add) bool {
 			return false
 		}
 	}
+	partitions := map[string]string{} // names by the keys that stay
+	for _, name := range c.snap.PartitionColumns() {
+		partitions[c.snap.PartitionKey(name)] = name
+	}
+	for _, name := range then.PartitionColumns() {
+		if partitions[then.PartitionKey(name)] != name {
+			return false
+		}
+	}
 	return true
 }
 

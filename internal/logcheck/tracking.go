@@ -37,6 +37,7 @@ func mark(snap *delta.Snapshot) int64 {
 // rowIDs looks at the ids that a commit gives to files.
 func (c *checker) rowIDs(s *step) {
 	if !tracks(s.after) {
+		c.untracked(s)
 		return
 	}
 	was, is := mark(s.before), mark(s.after)
@@ -68,6 +69,18 @@ func (c *checker) rowIDs(s *step) {
 			c.find(RowIDRange, s.v, f.Path, "its ids begin at %d, and the mark was %d", has.base, was)
 		}
 		c.rowIDsOf[f.Key] = has
+	}
+}
+
+// untracked forgets the ids of files that are committed without, and all when the feature is gone.
+func (c *checker) untracked(s *step) {
+	if !supported(s.after.Protocol())["rowTracking"] {
+		clear(c.rowIDsOf)
+	}
+	for _, f := range s.adds {
+		if f.BaseRowID == nil {
+			delete(c.rowIDsOf, f.Key)
+		}
 	}
 }
 

@@ -24,10 +24,6 @@ type twinOfMade struct {
 	damage func(m *made)
 }
 
-func replaced(v int64, old, new string) func(m *made) {
-	return func(m *made) { m.text(v, func(s string) string { return strings.Replace(s, old, new, 1) }) }
-}
-
 func edited(v int64, f func([]delta.Action) []delta.Action) func(m *made) {
 	return func(m *made) { m.edit(v, f) }
 }
