@@ -29,12 +29,15 @@
 //	UpdateTable          Unchanged: no row would change. An update that would change its own rows again
 //	                     is an error without a Txn, and AlreadyApplied with one
 //	OverwritePartitions  Unchanged when the partitions hold exactly these rows, and for rows that are none
+//	ConvertParquet       Unchanged when the directory was converted. At once: one makes version 0
+//	CloneTable           Unchanged when the copy is of that version. At once: one commits
 //	After RestoreTable   each works on what is there then; a call with a Txn that was taken back is
 //	                     idem.ErrRestored
 //
 // Invariants:
 //
-//  1. The rows of a table are changed by Restore, Update and OverwritePartitions alone.
+//  1. The rows of a table are changed by Restore, Update and OverwritePartitions alone, and those of a
+//     copy by Clone.
 //  2. A file is deleted by Vacuum and by the clean-up of the log alone, and never one that the newest
 //     version, or a removal younger than the retention, refers to; nor one outside the table's root.
 //  3. With Options.Parallelism 1 everything runs on the caller's goroutine.
