@@ -144,3 +144,32 @@ func FuzzResolvePath(f *testing.F) {
 		}
 	})
 }
+
+func TestLocate(t *testing.T) {
+	const root = "file:///lake/orders/"
+	for _, c := range []struct{ why, path, want, back string }{
+		{"below the root", "file:/lake/orders/a%20b", "a b", ""},
+		{"relative", "a%3Ab", "a:b", ""},
+		{"elsewhere, however it is written", "file:/lake/others/a%20b", "file:///lake/others/a b", "file:///lake/others/a%20b"},
+		{"a bare path", "/lake/others/a%2520b", "file:///lake/others/a%20b", "file:///lake/others/a%2520b"},
+		{"another store, by its one scheme", "s3a://bucket/a", "s3://bucket/a", "s3://bucket/a"},
+		{"with an authority", "abfss://c@account.host/a#b", "abfss://c@account.host/a#b", "abfss://c@account.host/a%23b"},
+	} {
+		t.Run(c.why, func(t *testing.T) {
+			key, err := delta.Locate(root, c.path)
+			require.NoError(t, err)
+			require.Equal(t, c.want, key)
+			require.Equal(t, c.back != "", delta.IsOutside(key))
+			if c.back != "" {
+				require.Equal(t, c.back, delta.OutsidePath(key))
+				again, err := delta.Locate(root, delta.OutsidePath(key))
+				require.NoError(t, err)
+				require.Equal(t, key, again, "the spelling that the log would have names the same file")
+			}
+		})
+	}
+	for _, path := range []string{"file:///a/../b", "/a/%2e%2e/b", "s3://bucket/", "/a//b", "/%00"} {
+		_, err := delta.Locate(root, path)
+		require.ErrorIs(t, err, delta.ErrCorrupt, path)
+	}
+}
