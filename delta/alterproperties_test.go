@@ -137,6 +137,13 @@ func TestSetProperties(t *testing.T) {
 		s := edited(t, plain.snapshot(t), func(s *delta.Snapshot) (*delta.Edit, error) { return s.SetDescription("x") })
 		require.Equal(t, "x", s.Metadata().Description)
 	})
+	t.Run("a name", func(t *testing.T) {
+		s := edited(t, plain.snapshot(t), func(s *delta.Snapshot) (*delta.Edit, error) { return s.SetName("x") })
+		require.Equal(t, "x", s.Metadata().Name)
+		e, err := s.SetName("x")
+		require.NoError(t, err)
+		require.Nil(t, e)
+	})
 	t.Run("on and off again", func(t *testing.T) {
 		s := edited(t, plain.snapshot(t), set("delta.enableInCommitTimestamps", "true", "delta.appendOnly", "true"))
 		s = edited(t, s, unset("delta.enableInCommitTimestamps", "delta.appendOnly", "absent"))

@@ -89,7 +89,9 @@ func TestFeaturesComeAndGo(t *testing.T) {
 				require.True(t, f.has(delta.CheckpointKey(off.Version-1)), "readers that do not know the feature begin there")
 			}
 			require.Equal(t, rows, f.rows())
-			require.Equal(t, idem.Unchanged, drop(f, f.table, c.feature).Outcome)
+			again := drop(f, f.table, c.feature)
+			require.Equal(t, idem.Unchanged, again.Outcome)
+			require.Equal(t, off.Version, again.Version)
 			require.Equal(t, "DROP FEATURE", f.last().Operation)
 
 			f.append(row{"d", 200, "x"})

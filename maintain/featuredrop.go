@@ -262,7 +262,9 @@ func (p *dropStep) properties(snap *delta.Snapshot, edit *delta.Edit) map[string
 	return map[string]any{"properties": plan.PropertiesParameter(changed)}
 }
 
-// last takes the feature out of the protocol.
+// last takes the feature out of the protocol. Delta's own clients write some empty commits with checkpoints
+// before it, lest one of them be lost; here the commit is worked out anew, with a checkpoint of the
+// version before it, until it lands, and the property tells which checkpoints must stay.
 func (p *dropStep) last(ctx context.Context, snap *delta.Snapshot, drop *delta.Drop) (*plan.Proposal, error) {
 	switch drop.History {
 	case delta.HistoryCheckpoint:

@@ -141,6 +141,7 @@ func TestOverwritePartitions(t *testing.T) {
 		})
 		res, err = maintain.OverwritePartitions(t.Context(), f.table, used, maintain.Overwrite{Txn: idem.Txn{AppID: "b", Version: 1}})
 		require.NoError(t, err)
+		require.Equal(t, idem.Committed, res.Outcome)
 		require.Equal(t, []string{"a/2/x", "a/9/n", "b/4/w", "c/7/n"}, f.rows(), "other partitions are left alone")
 		res, err = maintain.OverwritePartitions(t.Context(), f.table, used, maintain.Overwrite{Txn: idem.Txn{AppID: "b", Version: 1}})
 		require.NoError(t, err)
