@@ -23,7 +23,7 @@ func Check(ctx context.Context, st store.Store) (*Report, error) {
 	c := &checker{
 		store: st, report: &Report{Version: -1}, commits: map[int64]bool{}, checkpoints: map[int64][]checkpoint{},
 		txnIDs: map[string]int64{}, origins: map[string]origin{}, authors: map[string]author{}, snaps: map[int64]*delta.Snapshot{},
-		sums: map[string]sum{}, hadVector: map[string]bool{}, malformed: map[string]bool{}, idNames: map[int64]string{}, nameIDs: map[string]int64{},
+		sums: map[string]sum{}, hadVector: map[string]bool{}, lacking: map[string][]lack{}, malformed: map[string]bool{}, idNames: map[int64]string{}, nameIDs: map[string]int64{},
 		rowIDsOf: map[string]ids{}, people: map[int64]string{},
 	}
 	if err := c.check(ctx); err != nil {
@@ -51,11 +51,12 @@ type checker struct {
 	latest  int64             // the greatest time seen in the log, in milliseconds
 	stamp   *int64            // the in-commit timestamp of the version before
 
-	hadVector map[string]bool  // vectors seen, by id
-	malformed map[string]bool  // descriptors that are none, by id
-	columns   map[int64]string // paths of physical names that stand, by id
-	idNames   map[int64]string // those that ever stood
-	nameIDs   map[string]int64 // the ids, by path
+	lacking   map[string][]lack // columns without statistics, by key
+	hadVector map[string]bool   // vectors seen, by id
+	malformed map[string]bool   // descriptors that are none, by id
+	columns   map[int64]string  // paths of physical names that stand, by id
+	idNames   map[int64]string  // those that ever stood
+	nameIDs   map[string]int64  // the ids, by path
 
 	rowIDsOf     map[string]ids   // what row tracking gave files, by key
 	trackedSince int64            // the version that enabled row tracking

@@ -29,6 +29,20 @@ func kind(properties map[string]string, change func(*idem.Definition)) idem.Defi
 
 func partitioned(d *idem.Definition) { d.ClusterBy, d.PartitionBy = nil, []string{"name"} }
 
+var forIceberg = kind(map[string]string{"delta.enableIcebergCompatV2": "true", "delta.enableDeletionVectors": ""}, partitioned)
+
+func TestIcebergWantsPartitionColumnsInFiles(t *testing.T) {
+	m := newMade(t, forIceberg)
+	m.cut(appended)
+	m.rewrite(appended, func(s *arrow.Schema, columns []arrow.Array) (*arrow.Schema, []arrow.Array) { return s, columns })
+	report, err := Check(t.Context(), m.store)
+	require.NoError(t, err)
+	require.NotEmpty(t, report.Findings)
+	for _, f := range report.Findings {
+		require.Equal(t, IcebergCompat, f.Rule, "%s", f)
+	}
+}
+
 // What idem writes keeps every rule, whatever a definition asks for and whatever is done to the table.
 func TestTablesOfIdemKeepTheRules(t *testing.T) {
 	for _, k := range []struct {
@@ -47,7 +61,7 @@ func TestTablesOfIdemKeepTheRules(t *testing.T) {
 		{"few statistics", kind(map[string]string{"delta.dataSkippingNumIndexedCols": "1", "delta.dataSkippingStringPrefixLength": "2"}, nil)},
 		{"listed statistics", kind(map[string]string{"delta.dataSkippingStatsColumns": "s.x,name"}, nil)},
 		{"no statistics", kind(map[string]string{"delta.dataSkippingNumIndexedCols": "0"}, partitioned)},
-		{"Iceberg", kind(map[string]string{"delta.enableIcebergCompatV2": "true", "delta.enableDeletionVectors": ""}, partitioned)},
+		{"Iceberg", forIceberg},
 		{"void", kind(nil, func(d *idem.Definition) {
 			d.Schema = arrow.NewSchema(append(d.Schema.Fields(), arrow.Field{Name: "nothing", Type: arrow.Null, Nullable: true}), nil)
 		})},

@@ -1,8 +1,10 @@
 // Package logcheck says whether a table's log and files keep every rule that a writer must keep.
 //
-// It reads the whole log and every live file and changes nothing. It replays the commits by itself,
-// one after the other, and trusts neither a checkpoint nor a statistic nor a digest: it works them
-// out again. A rule that is broken is a finding, which names the rule, the version and the file;
+// It reads the whole log and every live file, and of the files of older versions those that are still
+// there where a commit says something of rows: that it changes none, which ones it changes, or that
+// they keep their ids. It changes nothing. It replays the commits by itself, one after the other, and
+// trusts neither a checkpoint nor a checksum, a compaction, a statistic or a digest: it works them out
+// again. A rule that is broken is a finding, which names the rule, the version and the file;
 // an error is only what kept it from looking (the store, the context, a table feature that idem
 // lacks).
 //

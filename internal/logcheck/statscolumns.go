@@ -22,13 +22,13 @@ func chosen(snap *delta.Snapshot, conf map[string]string) map[string]leaf {
 	if err != nil {
 		left = 32
 	}
-	paths := columnList(listed)
+	paths, clustered := columnList(listed), clusters(snap)
 	for _, l := range leaves(snap) {
 		want := slices.ContainsFunc(paths, func(p []string) bool { return leads(p, l.logical) })
 		if !isList {
 			want, left = left != 0, max(left-1, min(left, 0))
 		}
-		want = want || slices.ContainsFunc(clusters(snap), func(p []string) bool { return leads(p, l.path) })
+		want = want || slices.ContainsFunc(clustered, func(p []string) bool { return leads(p, l.path) })
 		if want && l.typ != delta.Void {
 			out[joined(l.path)] = l
 		}
@@ -158,25 +158,43 @@ func (c *checker) addStats(s *step, f *delta.Add) {
 	c.lengths(s, f, mins, maxs)
 }
 
+// lack is a column without statistics. That is right in a file which does not have the column, since
+// it was written when the table did not.
+type lack struct {
+	rule    Rule
+	version int64
+	path    []string
+}
+
+// wanted are the columns of which the table wants statistics after a commit, and those of which it
+// wanted them when the commit was planned.
+func (c *checker) wanted(s *step) (now, then map[string]leaf) {
+	if s.now == nil {
+		s.now = chosen(s.after, s.after.Metadata().Configuration)
+		s.then = s.now
+		if read := s.info.ReadVersion; read != nil && *read < s.v-1 && c.snaps[*read] != nil {
+			s.then = chosen(c.snaps[*read], c.snaps[*read].Metadata().Configuration)
+		}
+	}
+	return s.now, s.then
+}
+
 // choice holds the columns that have statistics against those that shall have them. A commit that was
 // overtaken has those of the definition that its files were written for.
 func (c *checker) choice(s *step, f *delta.Add, n int64, nulls, mins, maxs map[string]any) {
-	now := chosen(s.after, s.after.Metadata().Configuration)
-	then := now
-	if read := s.info.ReadVersion; read != nil && *read < s.v-1 && c.snaps[*read] != nil {
-		then = chosen(c.snaps[*read], c.snaps[*read].Metadata().Configuration)
-	}
+	now, then := c.wanted(s)
+	clustered := clusters(s.after)
 	for path, l := range now {
 		if _, ok := then[path]; !ok {
 			continue
 		}
 		rule := StatsColumns
-		if slices.ContainsFunc(clusters(s.after), func(p []string) bool { return leads(p, l.path) }) {
+		if slices.ContainsFunc(clustered, func(p []string) bool { return leads(p, l.path) }) {
 			rule = ClusterColumns
 		}
 		count, ok := nulls[path].(json.Number)
 		if !ok {
-			c.find(rule, s.v, f.Path, "there are no statistics of %s", strings.Join(l.path, "."))
+			c.lacking[f.Key] = append(c.lacking[f.Key], lack{rule, s.v, l.path})
 			continue
 		}
 		if whole(l.typ) && count.String() != strconv.FormatInt(n, 10) && (mins[path] == nil || maxs[path] == nil) {

@@ -23,6 +23,8 @@ type step struct {
 	defined       bool            // the commit changes protocol or metadata, or is the first
 	adds          []*delta.Add    // as the snapshot has them, with their keys
 	removes       []*removed
+
+	now, then map[string]leaf // see wanted
 }
 
 // removed is a remove together with the file as it was live, nil if it was not.

@@ -27,12 +27,17 @@ func (c *checker) stored(ctx context.Context, f *delta.Add, v int64) error {
 		}
 	}
 	within := c.partitionsWithin(f)
-	if !ok || !mapped && len(voids)+len(within) == 0 {
+	if !ok || !mapped && len(voids)+len(within)+len(c.lacking[f.Key]) == 0 {
 		return nil
 	}
-	names, err := c.fileColumns(ctx, codec, f)
+	schema, names, err := c.fileColumns(ctx, codec, f)
 	if err != nil {
 		return c.unreadable(f, v, err)
+	}
+	for _, l := range c.lacking[f.Key] {
+		if holds(schema.Fields(), l.path) {
+			c.find(l.rule, l.version, f.Path, "there are no statistics of %s", strings.Join(l.path, "."))
+		}
 	}
 	for _, name := range names {
 		if voids[name] {
@@ -80,16 +85,26 @@ func (c *checker) unreadable(f *delta.Add, v int64, err error) error {
 	return nil
 }
 
-// fileColumns are the names of a file's columns.
-func (c *checker) fileColumns(ctx context.Context, codec parquetio.Parquet, f *delta.Add) (names []string, err error) {
+// holds says whether a path leads through structs to a field.
+func holds(fields []arrow.Field, path []string) bool {
+	i := slices.IndexFunc(fields, func(f arrow.Field) bool { return f.Name == path[0] })
+	if i < 0 || len(path) == 1 {
+		return i >= 0
+	}
+	inner, ok := fields[i].Type.(*arrow.StructType)
+	return ok && holds(inner.Fields(), path[1:])
+}
+
+// fileColumns are the columns of a file, and all their names.
+func (c *checker) fileColumns(ctx context.Context, codec parquetio.Parquet, f *delta.Add) (schema *arrow.Schema, names []string, err error) {
 	r, err := codec.Open(ctx, parquetio.Object(ctx, c.store, f.Key, f.Size), parquetio.ReadOptions{})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	defer r.Close()
 	schema, others, err := parquetio.Schema(r)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	for _, field := range schema.Fields() {
 		names = append(names, field.Name)
@@ -97,7 +112,7 @@ func (c *checker) fileColumns(ctx context.Context, codec parquetio.Parquet, f *d
 	for name := range others {
 		names = append(names, strings.Split(name, ".")[0])
 	}
-	return names, nil
+	return schema, names, nil
 }
 
 // direct is the multiset of all rows of a file, its columns found by name or by field id.

@@ -3,6 +3,7 @@ package logcheck
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -23,18 +24,14 @@ type typedForm struct {
 // typedForm builds the columns in which the typed form is to be read: what a file lacks is NULL.
 func (c *checker) typedForm() (t typedForm, err error) {
 	long := arrow.PrimitiveTypes.Int64
-	var bounds, counts []arrow.Field
 	for _, l := range leaves(c.snap) {
-		if len(l.path) > 1 || !ordered(l.typ) {
-			continue // fields of structs are compared by what a reader makes of them
+		if ordered(l.typ) {
+			t.leaves = append(t.leaves, l)
 		}
-		dt, err := delta.ArrowType(l.typ)
-		if err != nil {
-			return t, err
-		}
-		t.leaves = append(t.leaves, l)
-		bounds = append(bounds, arrow.Field{Name: l.path[0], Type: dt, Nullable: true})
-		counts = append(counts, arrow.Field{Name: l.path[0], Type: long, Nullable: true})
+	}
+	bounds, err := nested(t.leaves, 0)
+	if err != nil {
+		return t, err
 	}
 	add := []arrow.Field{{Name: "path", Type: arrow.BinaryTypes.String, Nullable: true}}
 	if len(t.leaves) > 0 {
@@ -42,7 +39,6 @@ func (c *checker) typedForm() (t typedForm, err error) {
 			arrow.Field{Name: "numRecords", Type: long, Nullable: true},
 			arrow.Field{Name: "minValues", Type: arrow.StructOf(bounds...), Nullable: true},
 			arrow.Field{Name: "maxValues", Type: arrow.StructOf(bounds...), Nullable: true},
-			arrow.Field{Name: "nullCount", Type: arrow.StructOf(counts...), Nullable: true},
 		)})
 	}
 	var partitions []arrow.Field
@@ -59,6 +55,45 @@ func (c *checker) typedForm() (t typedForm, err error) {
 	}
 	t.schema = arrow.NewSchema([]arrow.Field{{Name: "add", Type: arrow.StructOf(add...), Nullable: true}}, nil)
 	return t, nil
+}
+
+// nested gives the fields in which leaves lie that have the same path down to a depth. Leaves of one
+// struct stand together.
+func nested(all []leaf, depth int) (fields []arrow.Field, err error) {
+	for len(all) > 0 {
+		first, n := all[0], 1
+		for n < len(all) && all[n].path[depth] == first.path[depth] {
+			n++
+		}
+		f := arrow.Field{Name: first.path[depth], Nullable: true}
+		if len(first.path) == depth+1 {
+			f.Type, err = delta.ArrowType(first.typ)
+		} else {
+			var inner []arrow.Field
+			inner, err = nested(all[:n], depth+1)
+			f.Type = arrow.StructOf(inner...)
+		}
+		if err != nil {
+			return nil, err
+		}
+		fields, all = append(fields, f), all[n:]
+	}
+	return fields, nil
+}
+
+// at is the value that a path leads to, nil for NULL.
+func at(part *array.Struct, path []string, i int) scalar.Scalar {
+	if part.IsNull(i) {
+		return nil
+	}
+	j, ok := part.DataType().(*arrow.StructType).FieldIdx(path[0])
+	if !ok {
+		return nil
+	}
+	if inner, ok := part.Field(j).(*array.Struct); ok && len(path) > 1 {
+		return at(inner, path[1:], i)
+	}
+	return cell(part.Field(j), i)
 }
 
 // ordered is true of the types that have bounds.
@@ -174,18 +209,17 @@ func (t typedForm) stats(f *delta.Add, parsed *array.Struct, i int) string {
 	if n := parsed.Field(0).(*array.Int64); n.IsValid(i) && (text.NumRecords == nil || *text.NumRecords != n.Value(i)) {
 		return fmt.Sprintf("numRecords is %d", n.Value(i))
 	}
-	for j, l := range t.leaves {
+	for _, l := range t.leaves {
 		least, most, _ := text.Column(l.path, l.typ)
 		_, decimal := l.typ.(delta.Decimal)
 		exact := decimal || whole(l.typ) || l.typ == delta.String
 		for side, want := range map[int]scalar.Scalar{-1: least, 1: most} {
-			part := parsed.Field((side + 3) / 2).(*array.Struct)
-			is := cell(part.Field(j), i)
-			if part.IsNull(i) || is == nil || want == nil {
+			is := at(parsed.Field((side+3)/2).(*array.Struct), l.path, i)
+			if is == nil || want == nil {
 				continue
 			}
 			if order, ok := delta.CompareScalars(is, want); ok && (order*side > 0 || exact && order != 0) {
-				return fmt.Sprintf("a bound of %s is %s, by the text %s", l.path[0], is, want)
+				return fmt.Sprintf("a bound of %s is %s, by the text %s", strings.Join(l.path, "."), is, want)
 			}
 		}
 	}
