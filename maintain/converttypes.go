@@ -156,21 +156,24 @@ func (g guess) with(o guess) guess {
 
 // wider holds the whole numbers of two types.
 func wider(a, b delta.Type) delta.Type {
-	if digits(a) >= digits(b) {
-		a, b = b, a
-	}
-	if d, ok := b.(delta.Decimal); ok {
-		return delta.Decimal{Precision: max(d.Precision, digits(a))}
+	_, one := a.(delta.Decimal)
+	_, two := b.(delta.Decimal)
+	switch {
+	case one || two:
+		return delta.Decimal{Precision: max(digits(a), digits(b))}
+	case a == delta.Long:
+		return a
 	}
 	return b
 }
 
+// digits are those of the decimal that holds a type, as Spark counts.
 func digits(t delta.Type) int {
 	switch t {
 	case delta.Integer:
 		return 10
 	case delta.Long:
-		return 19 // and a bit more than a decimal of as many digits
+		return 20
 	}
 	return t.(delta.Decimal).Precision
 }
