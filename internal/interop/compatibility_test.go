@@ -101,7 +101,8 @@ name. This page is made by TestCompatibilityPage from delta/features.go and the 
 Every verb is Append, AppendWithTxn, ReplaceWhere, ReplaceAll, Merge and Delete, and Optimize, Restore and Vacuum of package
 maintain. The cases of TestFeatures hold idem beside Spark 4.1 with Delta 4.2 (rows, change data, row ids, history and vacuum, after
 idem, after Spark's INSERT, UPDATE, DELETE, MERGE and OPTIMIZE, and after idem again), and beside delta-rs and DuckDB (rows) where
-they read the feature. DuckDB refuses reader version 2 beside writer version 7: tables with column mapping and features of writers.
+they read the feature. DuckDB refuses reader version 2 beside writer version 7, which is column mapping beside features of writers,
+and reads partition columns under column mapping as NULL.
 
 ## Table features
 

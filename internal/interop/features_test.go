@@ -55,6 +55,8 @@ const (
 	unknownFeature = "the engine lacks the feature and says so"
 	noVariants     = "the engine takes a variant for a struct, which its values are not"
 	twoAndSeven    = "the engine refuses reader version 2 beside writer version 7"
+
+	mappedPartitions = "the engine looks for partition values by the names of columns, not those of the log, and reads NULL"
 )
 
 // traits are in the order of delta/features.go; name and id are the two modes of column mapping.

@@ -424,8 +424,13 @@ func (s *subject) readBy(e engine, o outcome) error {
 	}
 	err := o.beside(whole(s.seen.rows))
 	why, alone := s.blind[e], len(s.traits) == 1
-	if p := s.table.Snapshot().Protocol(); e == duckDB && p.MinReaderVersion == 2 && p.MinWriterVersion == 7 {
+	p := s.table.Snapshot().Protocol()
+	switch {
+	case e != duckDB:
+	case p.MinReaderVersion == 2 && p.MinWriterVersion == 7:
 		why, alone = twoAndSeven, true
+	case s.table.Snapshot().Mapping() != delta.MappingNone && len(s.partitionBy) > 0:
+		why = mappedPartitions
 	}
 	switch {
 	case why == "":
