@@ -147,10 +147,11 @@ var meeting = []string{
 	"partitioning", "changeDataFeed", "generatedColumns", "columnMapping(name)", "columnMapping(id)", "deletionVectors", "typeWidening", "rowTracking",
 }
 
-// crowds are further combinations.
+// crowds are further combinations. CHAR is in none: Spark cannot UPDATE a table that has such a column and
+// tracks rows (it pads what it reads in a projection that hides _metadata).
 var crowds = [][]string{
 	{"deletionVectors", "changeDataFeed", "rowTracking", "columnMapping(name)", "partitioning", "generatedColumns", "inCommitTimestamp", "v2Checkpoint"},
-	{"deletionVectors", "changeDataFeed", "rowTracking", "columnMapping(id)", "clustering", "identityColumns", "allowColumnDefaults", "char and varchar", "timestampNtz"},
+	{"deletionVectors", "changeDataFeed", "rowTracking", "columnMapping(id)", "clustering", "identityColumns", "allowColumnDefaults", "timestampNtz"},
 	{"deletionVectors", "changeDataFeed", "rowTracking", "typeWidening", "variantType", "checkConstraints", "invariants"},
 }
 

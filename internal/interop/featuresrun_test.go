@@ -38,7 +38,6 @@ type subject struct {
 	facts  []fact
 	was    map[int64][]fact // by version
 	since  int64            // from where its change data is read
-	ids    map[string]rowID // of the rows that stand alone with their id, by conformance.AppendRow's text of it
 	seen   view
 	checks int
 	faults []string
