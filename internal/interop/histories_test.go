@@ -24,7 +24,7 @@ const ours engine = "idem"
 
 const (
 	together  = 50 // histories that go on at the same time, so that one request to Spark is about all of them
-	alone     = 20 // histories without the other engines
+	alone     = 10 // histories without the other engines
 	atLeast   = 10 // steps of a history
 	shrinkMax = 8  // runs of one failed history's shorter ones
 )

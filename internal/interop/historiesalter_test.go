@@ -2,9 +2,14 @@ package interop_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
+	"os"
+	"path/filepath"
 	"slices"
+	"time"
 
 	"github.com/idemtable/idem"
 	"github.com/idemtable/idem/delta"
@@ -18,7 +23,7 @@ var upkeep = []turn{
 	{"add constraint", 1, false, (*history).addConstraint}, {"drop constraint", 1, false, (*history).dropConstraint},
 	{"set properties", 5, false, (*history).setProperties}, {"optimize", 2, false, (*history).optimize}, {"order", 1, false, (*history).order},
 	{"vacuum", 1, false, (*history).vacuum}, {"restore", 2, true, (*history).restore}, {"checkpoint", 1, false, (*history).checkpoint},
-	{"compact the log", 1, false, (*history).compactLog},
+	{"compact the log", 1, false, (*history).compactLog}, {"clean up the log", 1, false, (*history).cleanUp},
 }
 
 // alters is a change of the definition.
@@ -237,7 +242,10 @@ func (h *history) checkpoint() *deed {
 func (h *history) compactLog() *deed {
 	last := h.table.Version()
 	first := max(0, last-int64(1+h.r.IntN(4)))
-	if first == last {
+	if h.floor > 0 {
+		first = max(first, h.floor+1) // a compaction wants the version before it
+	}
+	if first >= last {
 		return nil
 	}
 	return &deed{told: fmt.Sprintf("%d to %d", first, last), next: h.state.clone(),
@@ -249,4 +257,36 @@ func (h *history) compactLog() *deed {
 			return res.Outcome, nil
 		},
 	}
+}
+
+// cleanUp has the commits expire that are older than a checkpoint of the newest version.
+func (h *history) cleanUp() *deed {
+	return &deed{told: "all but the newest version", next: h.state.clone(), forgets: true,
+		idem: func(ctx context.Context) (idem.Outcome, error) {
+			if _, err := maintain.Checkpoint(ctx, h.table); err != nil {
+				return 0, err
+			}
+			if err := h.age(h.table.Version()); err != nil {
+				return 0, err
+			}
+			res, err := maintain.CleanUpLog(ctx, h.table, maintain.CleanUp{})
+			if err != nil {
+				return 0, err
+			}
+			return res.Outcome, nil
+		},
+	}
+}
+
+// age makes the commits before a version as old as they must be to expire.
+func (h *history) age(version int64) error {
+	long := time.Now().AddDate(0, 0, -60)
+	for v := range version {
+		name := filepath.Join(h.path, "_delta_log", fmt.Sprintf("%020d.json", v))
+		err := os.Chtimes(name, long, long.Add(time.Duration(v)*time.Minute))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
 }

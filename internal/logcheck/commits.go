@@ -175,10 +175,13 @@ func (c *checker) add(v int64, before *delta.Snapshot, a *delta.Add, ours bool) 
 	if !ok {
 		return // the same commit cannot remove it: the replay refuses that
 	}
-	if _, known := c.authors[live.Key]; !known {
+	mapped := c.snap.Mapping() != delta.MappingNone
+	if by, known := c.authors[live.Key]; !known {
 		c.authors[live.Key] = author{v, ours}
+	} else if then := c.snaps[by.version]; then != nil {
+		mapped = mapped && then.Mapping() != delta.MappingNone // it may be older than the mapping
 	}
-	o := origin{version: v, ours: ours && c.authors[live.Key].ours, mapped: c.snap.Mapping() != delta.MappingNone}
+	o := origin{version: v, ours: ours && c.authors[live.Key].ours, mapped: mapped}
 	if before != nil && ours && a.DataChange {
 		if old, ok := before.Live(live.Key); ok && old.DeletionVector.ID() == a.DeletionVector.ID() {
 			c.find(AddAgain, v, a.Path, "it has been live since version %d", c.origins[live.Key].version)
