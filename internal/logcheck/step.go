@@ -5,7 +5,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/idemtable/idem/delta"
@@ -175,7 +177,7 @@ func (c *checker) timestamp(s *step) {
 	}
 }
 
-// apps of idem's own, beside a tag.
+// ownApps is how the app ids begin under which idem keeps records of its own.
 const ownApps = "idem/v1/"
 
 // records looks at the records that idem keeps beside a tag.
@@ -186,7 +188,8 @@ func (c *checker) records(s *step) {
 			written[a.Txn.AppID] = a.Txn.Version
 		}
 	}
-	for app, value := range written {
+	for _, app := range slices.Sorted(maps.Keys(written)) {
+		value := written[app]
 		rest, own := strings.CutPrefix(app, ownApps)
 		if !own {
 			if s.ours && (app == "" || value < 0 && s.info.Operation != "REWIND TXN") {
