@@ -144,6 +144,24 @@ func TestDropMappingOfRenamedColumns(t *testing.T) {
 	}
 }
 
+// TestDropMappingAfterARenameAndBack: files stay, and fingerprints in them that were taken under the other
+// name are not trusted.
+func TestDropMappingAfterARenameAndBack(t *testing.T) {
+	f := newFixture(t, idem.Definition{})
+	enable(f, f.table, "columnMapping")
+	alter(f, f.table, maintain.RenameColumn{Name: "v", To: "w"})
+	for id := range int64(2) {
+		_, err := f.table.Append(t.Context(), named(columnsNamed("p", "id", "w"), row{"a", id, "x"}), idem.Append{Reason: "test"})
+		require.NoError(t, err)
+	}
+	alter(f, f.table, maintain.RenameColumn{Name: "w", To: "v"})
+	require.Zero(t, drop(f, f.table, "columnMapping").FilesRewritten)
+	res, err := f.table.ReplaceAll(t.Context(), rowsOf(row{"a", 0, "x"}, row{"a", 1, "x"}), idem.ReplaceAll{})
+	require.NoError(t, err)
+	require.Equal(t, idem.Unchanged, res.Outcome, "these are the rows")
+	require.Equal(t, idem.Committed, f.optimize(maintain.Optimize{}).Outcome)
+}
+
 func TestDropWideningRewritesFilesOfOldTypes(t *testing.T) {
 	f := newFixture(t, idem.Definition{Schema: wide, Properties: map[string]string{"delta.enableTypeWidening": "true"}})
 	some := maintain.SetProperties{Properties: map[string]string{"a": "b"}}

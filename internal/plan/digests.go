@@ -41,10 +41,10 @@ func (d *Digests) Of(add *delta.Add) (int64, rows.Digest, bool) {
 }
 
 func (d *Digests) hold(add *delta.Add) bool {
-	if d.snap.Mapping() == delta.MappingNone {
-		return true
-	}
 	upTo, hash, ok := strings.Cut(add.Tags[ColumnsTag], ":")
+	if d.snap.Mapping() == delta.MappingNone {
+		return !ok // one from before column mapping was dropped may be of columns that had other names
+	}
 	if !ok {
 		return false
 	}
