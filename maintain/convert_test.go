@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -284,10 +285,9 @@ func sweep(t *testing.T, call func(st *storetest.Faulty) error, fresh func() *st
 		for _, kind := range []storetest.Kind{storetest.FailBefore, storetest.LostAnswer, storetest.CrashBefore, storetest.CrashAfter} {
 			mem := fresh()
 			st := storetest.NewFaulty(mem)
-			seen := 0
+			var seen atomic.Int64 // the probe of a store asks several times at once
 			st.Before = func(storetest.Call) storetest.Fault {
-				seen++
-				if seen == i+1 {
+				if seen.Add(1) == int64(i+1) {
 					return storetest.Fault{Kind: kind}
 				}
 				return storetest.Fault{}
