@@ -115,7 +115,7 @@ func (c *copier) digest(batch arrow.RecordBatch) (rows.Digest, error) {
 // verify holds what was read against what the log says of a file: a damaged file is not to be copied
 // into a sound one.
 func (c *copier) verify(f *delta.Add, read tally) error {
-	if n, d, ok := plan.FileDigest(f); ok && c.digestsHold() && (tally{n, d}) != read {
+	if n, d, ok := plan.DigestsOf(c.snap).Of(f); ok && (tally{n, d}) != read {
 		return fmt.Errorf("%w: %s holds other rows than its tag %s says (%d rows against %d): nothing was committed", delta.ErrCorrupt, f.Path, plan.TagName, read.rows, n)
 	}
 	stats, ok := delta.ParseStats(f.Stats)
@@ -130,10 +130,4 @@ func (c *copier) verify(f *delta.Add, read tally) error {
 		return fmt.Errorf("%w: %s holds %d rows, by the log it has %d: nothing was committed", delta.ErrCorrupt, f.Path, read.rows, live)
 	}
 	return nil
-}
-
-// digestsHold says whether digests of files are of columns as they are: after a column was renamed,
-// dropped or widened they may be of columns as they were.
-func (c *copier) digestsHold() bool {
-	return c.snap.Mapping() == delta.MappingNone && !strings.Contains(c.snap.Metadata().SchemaString, `"delta.typeChanges"`)
 }
