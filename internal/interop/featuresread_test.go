@@ -414,8 +414,8 @@ func readOthers(t *testing.T, all []*subject, what string) {
 	}
 }
 
-// readBy holds what an engine read against what idem saw. An engine that cannot read the table must
-// say so.
+// readBy holds what an engine read against what idem saw. What an engine is excepted from it must fail
+// at, where the exception alone can be why.
 func (s *subject) readBy(e engine, o outcome) error {
 	for _, r := range o.rows {
 		if err := s.withVariants(r); err != nil {

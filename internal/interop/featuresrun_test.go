@@ -205,7 +205,7 @@ type step struct {
 	name   string
 	call   func(s *subject) (fmt.Stringer, idem.Outcome, error)
 	repeat bool // a second call does it again
-	idle   bool // the first may find nothing to do
+	idle   bool // the first may find nothing to do, and changes no row
 	adds   bool // it only adds rows
 	keeps  bool // rows keep their ids, also those that change
 	model  func(facts []fact) []fact
@@ -326,7 +326,7 @@ func (s *subject) overwriteStep(rows ...fact) step {
 	}}
 }
 
-// steps are ours before Spark's.
+// steps are those before Spark's turn.
 func (s *subject) steps() []step {
 	out := slices.Clone(ourSteps)
 	var more []step
@@ -339,6 +339,7 @@ func (s *subject) steps() []step {
 	return slices.Insert(out, len(out)-2, more...)
 }
 
+// ourSteps are those that every table takes.
 var ourSteps = []step{
 	{name: "AppendWithTxn", adds: true, model: adds(facts(1, 1, 2, 3, 4, 5, 6)...), call: func(s *subject) (fmt.Stringer, idem.Outcome, error) {
 		rows := s.source(facts(1, 1, 2, 3, 4, 5, 6)).reader(s.t, s.mem)
