@@ -156,10 +156,15 @@ func (p *Merge) insertPart(ctx context.Context, out *outlet, s *source) error {
 	})
 }
 
-// pieceOf is the number of rows like those of a batch that are put together at once.
+// pieceOf is the number of rows like those of a batch that are put together at once. For a change data
+// feed each is held twice more, as it was and as it is.
 func (p *Merge) pieceOf(batch arrow.RecordBatch) int {
 	perRow := max(1, rows.Bytes(batch)/max(1, batch.NumRows()))
-	return int(min(pieceRows, max(1, p.Env.share()/4/perRow)))
+	part := int64(4)
+	if p.upkeep.feed {
+		part = 12
+	}
+	return int(min(pieceRows, max(1, p.Env.share()/part/perRow)))
 }
 
 // insert writes rows of the source that no row of the table matches, as their clauses have them.
