@@ -167,13 +167,3 @@ func (l *Log) readSidecar(ctx context.Context, s *delta.Sidecar, stats bool, f f
 		return f(a)
 	})
 }
-
-// ReadCheckpoint calls f with the actions of the checkpoint that files are, in the order of its
-// parts: those of a V2 checkpoint come from its sidecars, too. An error that wraps delta.ErrCorrupt
-// or delta.ErrUnsupported is about the checkpoint.
-func ReadCheckpoint(ctx context.Context, st store.Store, files []store.Info, f func(delta.Action) error) error {
-	name := delta.ParseLogFile(files[0].Key)
-	c := checkpoint{version: name.Version, parts: files, uuid: name.Kind == delta.CheckpointUUID}
-	l := &Log{st: st} // as it is: nothing is tried again
-	return l.readCheckpoint(ctx, c, true, f)
-}
