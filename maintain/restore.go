@@ -129,7 +129,7 @@ func (p *restore) Plan(ctx context.Context, now *delta.Snapshot) (*plan.Proposal
 		return nil, fmt.Errorf("%w: the table is append-only (delta.appendOnly=true) and version %d lacks %d of its files; set the property to false first",
 			idem.ErrInput, p.then.Version(), len(gone))
 	}
-	back, err := p.complete(ctx, back)
+	back, err := p.complete(ctx, now, back)
 	if err != nil {
 		return nil, err
 	}
@@ -193,8 +193,9 @@ func changed(a, b *delta.Snapshot) []*delta.Add {
 	return out
 }
 
-// complete makes adds of files that come back: they are there, and they have their statistics.
-func (p *restore) complete(ctx context.Context, files []*delta.Add) ([]*delta.Add, error) {
+// complete makes adds of files that come back: they are there, they have their statistics, and the row
+// ids that they were given since.
+func (p *restore) complete(ctx context.Context, now *delta.Snapshot, files []*delta.Add) ([]*delta.Add, error) {
 	if err := p.look(ctx, files); err != nil {
 		return nil, err
 	}
@@ -202,13 +203,33 @@ func (p *restore) complete(ctx context.Context, files []*delta.Add) ([]*delta.Ad
 	if err != nil {
 		return nil, err
 	}
+	given := rowIDsGiven(now)
 	out := make([]*delta.Add, len(files))
 	for i, f := range files {
 		add := *f
 		add.Stats, add.StatsDeferred, add.DataChange = stats[i], false, true
+		if r := given[add.Key]; add.BaseRowID == nil && r != nil {
+			add.BaseRowID, add.CommitVersion = r.BaseRowID, r.CommitVersion
+		}
 		out[i] = &add
 	}
 	return out, nil
+}
+
+// rowIDsGiven are the removed files that have row ids, by key. A file that had none in an old version
+// may have been given some before it was removed, and keeps them for good: by the protocol
+// a file that is added again has the ids of its last add.
+func rowIDsGiven(now *delta.Snapshot) map[string]*delta.Remove {
+	if !now.Protocol().Supports("rowTracking") {
+		return nil
+	}
+	out := map[string]*delta.Remove{}
+	for r := range now.Tombstones() {
+		if r.BaseRowID != nil {
+			out[r.Key] = r
+		}
+	}
+	return out
 }
 
 // mostNamed is the number of files that an error names.

@@ -338,3 +338,28 @@ func TestRestoreFaultSweep(t *testing.T) {
 		}
 	}
 }
+
+// A file that had no row ids in the version that is restored, and was given some before it was removed,
+// comes back with those: an id is of one row for good.
+func TestARestoredFileKeepsTheRowIDsThatItWasGivenSince(t *testing.T) {
+	f := newFixture(t, idem.Definition{Schema: columns})
+	f.append(row{"a", 1, "x"})
+	_, err := maintain.EnableFeature(t.Context(), f.table, maintain.Enable{Feature: "rowTracking", SupportOnly: true})
+	require.NoError(t, err)
+	supported := f.other().Version()
+	_, err = maintain.EnableFeature(t.Context(), f.table, maintain.Enable{Feature: "rowTracking"})
+	require.NoError(t, err)
+	ids := func() (out []int64) {
+		for a := range f.other().Snapshot().Files() {
+			require.NotNil(t, a.BaseRowID)
+			out = append(out, *a.BaseRowID, *a.CommitVersion)
+		}
+		return out
+	}
+	given := ids()
+	f.delete("id = 1")
+	f.append(row{"a", 2, "y"})
+	_, err = maintain.RestoreTable(t.Context(), f.other(), maintain.Restore{To: maintain.Version(supported)})
+	require.NoError(t, err)
+	require.Equal(t, given, ids())
+}
