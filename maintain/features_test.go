@@ -56,7 +56,6 @@ func TestEveryOperationOnEveryKindOfTable(t *testing.T) {
 	for _, k := range kinds {
 		t.Run(k.name, func(t *testing.T) {
 			f := newFixture(t, k.definition)
-			f.unchecked = k.definition.Properties["delta.checkpointPolicy"] == "v2"
 			for i := range int64(3) {
 				f.append(row{"a", 3 * i, "x"}, row{"a", 3*i + 1, "y"}, row{"b", 3*i + 2, "z"})
 			}

@@ -14,7 +14,6 @@ func TestUpdateOnEveryKindOfTable(t *testing.T) {
 	for _, k := range kinds {
 		t.Run(k.name, func(t *testing.T) {
 			f := newFixture(t, k.definition)
-			f.unchecked = k.definition.Properties["delta.checkpointPolicy"] == "v2"
 			f.append(row{"a", 1, "x"}, row{"a", 2, "y"}, row{"b", 3, "z"})
 			f.append(row{"b", 4, "x"})
 			ids := len(f.ids())
