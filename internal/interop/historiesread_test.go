@@ -315,8 +315,8 @@ func (h *history) lastReads() []question {
 		ours, refused := h.feed(from)
 		sql := fmt.Sprintf("SELECT * FROM table_changes_by_path('%s', %d)", h.path, from)
 		out = append(out, question{sql: sql, read: true, then: func(a answer, err error) {
-			if refused != nil && err != nil {
-				return // a column was renamed or dropped on the way
+			if h.mayRefuse(from, refused, err) {
+				return
 			}
 			h.fail(spark, differ(answer{schema: a.schema, rows: ours}, a, errors.Join(err, refused)), "change data from version %d", from)
 		}})
@@ -330,6 +330,27 @@ func (h *history) lastReads() []question {
 		}})
 	}
 	return out
+}
+
+// mayRefuse says whether a range of changes may be refused by one engine or by both: columns were renamed
+// or dropped on the way. Spark refuses more of them than idem does, by its check of schemas: then idem's
+// answer has nothing to be held against. idem alone refuses a range that begins with a RESTORE which took
+// columns away, since the rows that it removed had values in them; Spark leaves these out.
+func (h *history) mayRefuse(from int64, ours, sparks error) bool {
+	if sparks != nil {
+		return ours != nil || strings.Contains(sparks.Error(), "DELTA_CHANGE_DATA_FEED_INCOMPATIBLE_SCHEMA_CHANGE")
+	}
+	return errors.Is(ours, idem.ErrInput) && h.operation(from) == "RESTORE"
+}
+
+// operation is what a version did, by its commit.
+func (h *history) operation(version int64) string {
+	for c, err := range h.table.History(h.t.Context()) {
+		if err == nil && c.Version == version && c.Info != nil {
+			return c.Info.Operation
+		}
+	}
+	return ""
 }
 
 // feeds are the versions from which the change data are read: the first since which all of it is kept,
