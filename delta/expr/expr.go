@@ -110,6 +110,21 @@ const (
 	Mod    // %
 )
 
+// Mirrored is the operator that a comparison has when its sides are exchanged: a < b is b > a.
+func (o Op) Mirrored() Op {
+	switch o {
+	case Lt:
+		return Gt
+	case Le:
+		return Ge
+	case Gt:
+		return Lt
+	case Ge:
+		return Le
+	}
+	return o
+}
+
 // Binary applies Op to two operands.
 type Binary struct {
 	Op   Op

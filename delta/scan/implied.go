@@ -123,7 +123,7 @@ func (m *implier) of(e expr.Expr) expr.Expr {
 		if said := m.compared(e.L, e.Op, e.R); said != nil {
 			return said
 		}
-		return m.compared(e.R, mirrored(e.Op), e.L)
+		return m.compared(e.R, e.Op.Mirrored(), e.L)
 	case *expr.Between:
 		if e.Negated {
 			return nil
@@ -185,20 +185,6 @@ func joined(join func(...expr.Expr) expr.Expr, list []expr.Expr) expr.Expr {
 		return nil
 	}
 	return join(list...)
-}
-
-func mirrored(op expr.Op) expr.Op {
-	switch op {
-	case expr.Lt:
-		return expr.Gt
-	case expr.Le:
-		return expr.Ge
-	case expr.Gt:
-		return expr.Lt
-	case expr.Ge:
-		return expr.Le
-	}
-	return op
 }
 
 // compared is what the comparison of a column with a constant says.

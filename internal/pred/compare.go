@@ -64,7 +64,7 @@ func compare(e expr.Expr, op expr.Op, l, r term) (node, error) {
 	case l.op != nil:
 		return compareConstant(e, op, l.op, *r.constant)
 	case r.op != nil:
-		return compareConstant(e, mirrored(op), r.op, *l.constant)
+		return compareConstant(e, op.Mirrored(), r.op, *l.constant)
 	}
 	return fold(e, op, *l.constant, *r.constant)
 }
@@ -74,21 +74,6 @@ func refuseOther(e expr.Expr, t arrow.DataType) error {
 		return refuse(e, "%s is compared by = <> <=> with a value of the same type only", expr.TypeName(t))
 	}
 	return refuse(e, "%s is tested with IS NULL only", expr.TypeName(t))
-}
-
-// mirrored is the operator with its sides exchanged.
-func mirrored(op expr.Op) expr.Op {
-	switch op {
-	case expr.Lt:
-		return expr.Gt
-	case expr.Le:
-		return expr.Ge
-	case expr.Gt:
-		return expr.Lt
-	case expr.Ge:
-		return expr.Le
-	}
-	return op
 }
 
 func tableFor(op expr.Op) table {
