@@ -57,7 +57,7 @@ func (c *Compactor) remove(a Action) error {
 	if err != nil {
 		return err
 	}
-	id := logicalKey(key, a.Remove.DeletionVector)
+	id := LogicalFile(key, a.Remove.DeletionVector)
 	c.files[id] = a
 	if c.live[key] == id {
 		delete(c.live, key)
@@ -74,7 +74,7 @@ func (c *Compactor) add(a Action) error {
 	if old, ok := c.live[key]; ok {
 		delete(c.files, old)
 	}
-	id := logicalKey(key, a.Add.DeletionVector)
+	id := LogicalFile(key, a.Add.DeletionVector)
 	c.files[id], c.live[key] = a, id
 	return nil
 }

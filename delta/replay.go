@@ -40,13 +40,9 @@ func (t *totals) count(a *Add, sign int64) {
 	}
 }
 
-// logicalKey is the identity of a logical file.
-func logicalKey(key string, v *DeletionVector) string {
-	if v == nil {
-		return key + "\x00"
-	}
-	return key + "\x00" + v.ID()
-}
+// LogicalFile is the identity of a logical file: of its key, or of its path where only paths are
+// compared, and its deletion vector.
+func LogicalFile(key string, v *DeletionVector) string { return key + "\x00" + v.ID() }
 
 // locate gives the key of a file. A file of the log itself is none of the table's data: to take it
 // for one would let a vacuum delete the log.
@@ -90,7 +86,7 @@ func (t *state) applyRemove(r *Remove, compaction bool, rules *commitRules) erro
 	if err != nil {
 		return err
 	}
-	identity := logicalKey(key, r.DeletionVector)
+	identity := LogicalFile(key, r.DeletionVector)
 	unique := key
 	if compaction { // several vectors of one file may have come and gone
 		unique = identity
@@ -126,7 +122,7 @@ func (t *state) applyAdd(a *Add, rules *commitRules) error {
 	if !first(&rules.adds, key, a) {
 		return fmt.Errorf("%w: one commit adds a file twice: %s", ErrCorrupt, a.Path)
 	}
-	identity := logicalKey(key, a.DeletionVector)
+	identity := LogicalFile(key, a.DeletionVector)
 	if _, removed := rules.removes[identity]; removed {
 		return fmt.Errorf("%w: one commit adds and removes the same file: %s", ErrCorrupt, a.Path)
 	}
@@ -271,7 +267,7 @@ func (r *Replay) load(a Action) error {
 			a.Remove.Key = key
 		}
 		a.Remove.PartitionValues = t.values.share(a.Remove.PartitionValues)
-		r.loaded.removes = append(r.loaded.removes, pair[*Remove]{logicalKey(key, a.Remove.DeletionVector), a.Remove})
+		r.loaded.removes = append(r.loaded.removes, pair[*Remove]{LogicalFile(key, a.Remove.DeletionVector), a.Remove})
 	case a.Protocol != nil && t.protocol != nil, a.Metadata != nil && t.metadata != nil:
 		return fmt.Errorf("%w: a checkpoint with two protocol or metaData actions", ErrCorrupt)
 	case a.CheckpointMetadata != nil:
@@ -304,7 +300,7 @@ func (r *Replay) seal() error {
 		if i > 0 && adds[i-1].key == p.key && adds[i-1].value.DeletionVector.ID() != id {
 			return fmt.Errorf("%w: the checkpoint has a file live under two deletion vectors: %s", ErrCorrupt, p.value.Path)
 		}
-		if _, removed := t.tombstones.get(logicalKey(p.key, p.value.DeletionVector)); removed {
+		if _, removed := t.tombstones.get(LogicalFile(p.key, p.value.DeletionVector)); removed {
 			return fmt.Errorf("%w: the checkpoint has a file both live and removed: %s", ErrCorrupt, p.value.Path)
 		}
 	}

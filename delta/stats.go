@@ -25,6 +25,16 @@ type Stats struct {
 	minValues, maxValues, nullCount []byte // JSON text
 }
 
+// NumRecords is the number of rows of a file, deleted ones included, by the text of its statistics; ok
+// is false if they do not say.
+func NumRecords(stats string) (n int64, ok bool) {
+	st, ok := ParseStats(stats)
+	if stats == "" || !ok || st.NumRecords == nil {
+		return 0, false
+	}
+	return *st.NumRecords, true
+}
+
 // ParseStats reads the JSON text. Bad statistics are no statistics: ok is false for what is not a JSON object, and for
 // more than 1 MiB.
 func ParseStats(text string) (st *Stats, ok bool) {

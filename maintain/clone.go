@@ -152,7 +152,7 @@ func (p *clone) Plan(ctx context.Context, now *delta.Snapshot) (*plan.Proposal, 
 		return nil, err
 	}
 	for _, f := range p.gone(now) {
-		actions = append(actions, removal(p.dst.Env, f, true))
+		actions = append(actions, p.dst.Env.Remove(f, true))
 		p.out.FilesRemoved++
 	}
 	actions = append(append(actions, adds...), p.tags(now)...)

@@ -12,6 +12,7 @@ import (
 	"github.com/idemtable/idem"
 	"github.com/idemtable/idem/delta"
 	"github.com/idemtable/idem/delta/store"
+	"github.com/idemtable/idem/internal/plan"
 )
 
 // copied is one object: where it is read, and what it is called in the copy.
@@ -89,7 +90,7 @@ func (p *clone) copyAll(ctx context.Context, files []clonedFile) error {
 		}
 	}
 	sizes := make([]int64, len(all))
-	err := forEach(ctx, p.dst.Env.Parallelism, len(all), func(ctx context.Context, i int) (err error) {
+	err := plan.ForEach(ctx, p.dst.Env.Parallelism, len(all), func(ctx context.Context, i int) (err error) {
 		sizes[i], err = p.copy(ctx, all[i])
 		return err
 	})

@@ -51,7 +51,7 @@ func (c *constraint) id(f *delta.Add) string {
 }
 
 func (c *constraint) check(ctx context.Context, tree expr.Expr) error {
-	pruned, err := scan.Prune(ctx, source(c.env, c.snap), tree)
+	pruned, err := scan.Prune(ctx, c.env.Table(c.snap), tree)
 	if err != nil {
 		return err
 	}
@@ -66,7 +66,7 @@ func (c *constraint) check(ctx context.Context, tree expr.Expr) error {
 	}
 	slices.SortFunc(files, func(a, b *delta.Add) int { return strings.Compare(a.Key, b.Key) })
 	broken := make([]breach, len(files))
-	err = forEach(ctx, c.env.Parallelism, len(files), func(ctx context.Context, i int) error {
+	err = plan.ForEach(ctx, c.env.Parallelism, len(files), func(ctx context.Context, i int) error {
 		var err error
 		broken[i], err = c.file(ctx, files[i])
 		return err
@@ -99,7 +99,7 @@ type breach struct {
 
 func (c *constraint) file(ctx context.Context, f *delta.Add) (breach, error) {
 	var out breach
-	for piece, err := range scan.Live(ctx, source(c.env, c.snap), f, c.columns(), scan.LiveOptions{}) {
+	for piece, err := range scan.Live(ctx, c.env.Table(c.snap), f, c.columns(), scan.LiveOptions{}) {
 		if err != nil {
 			return out, err
 		}

@@ -10,13 +10,14 @@ import (
 	"github.com/idemtable/idem/delta"
 	"github.com/idemtable/idem/delta/scan"
 	"github.com/idemtable/idem/internal/parquetio"
+	"github.com/idemtable/idem/internal/plan"
 )
 
 // schema merges the columns of all files, and puts the partition columns in: where a file has one, or at
 // the end.
 func (p *convert) schema(ctx context.Context, partitions *delta.Struct) (*delta.Struct, error) {
 	schemas := make([]*delta.Struct, len(p.files))
-	err := forEach(ctx, p.in.Env.Parallelism, len(p.files), func(ctx context.Context, i int) (err error) {
+	err := plan.ForEach(ctx, p.in.Env.Parallelism, len(p.files), func(ctx context.Context, i int) (err error) {
 		schemas[i], err = p.footer(ctx, &p.files[i])
 		return err
 	})
@@ -123,7 +124,7 @@ func (p *convert) describe(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	err = forEach(ctx, p.in.Env.Parallelism, len(p.files), func(ctx context.Context, i int) error {
+	err = plan.ForEach(ctx, p.in.Env.Parallelism, len(p.files), func(ctx context.Context, i int) error {
 		return p.measure(ctx, snap, &p.files[i])
 	})
 	for i := range p.files {
@@ -175,7 +176,7 @@ func (p *convert) measure(ctx context.Context, snap *delta.Snapshot, f *parquetF
 		columns = append(columns, c.Name)
 	}
 	read := int64(0)
-	for batch, err := range scan.File(ctx, source(p.in.Env, snap), f.add, columns) {
+	for batch, err := range scan.File(ctx, p.in.Env.Table(snap), f.add, columns) {
 		if err != nil {
 			return err
 		}

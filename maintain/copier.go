@@ -25,6 +25,8 @@ type copier struct {
 	bin   *bin
 	order *ordering // nil: rows stay in the order of the files
 	set   *plan.FileSet
+
+	digests *plan.Digests // of the files that are read
 }
 
 // tally is the number and the digest of rows.
@@ -33,12 +35,17 @@ type tally struct {
 	digest rows.Digest
 }
 
-func (c *copier) run() (*rewritten, error) {
+// run copies the rows of the bin.
+func (c *copier) run() (*rewritten, error) { return c.into(c.snap) }
+
+// into copies them into files for a definition whose columns are those of the table, by name and type.
+func (c *copier) into(to *delta.Snapshot) (*rewritten, error) {
+	c.digests = plan.DigestsOf(c.snap)
 	slices.SortStableFunc(c.bin.files, func(a, b *delta.Add) int { // as the rows came in
 		return cmp.Or(cmp.Compare(a.ModificationTime, b.ModificationTime), strings.Compare(a.Key, b.Key))
 	})
 	var err error
-	if c.set, err = plan.NewFileSet(c.ctx, c.env, c.snap, plan.CopiedRows); err != nil {
+	if c.set, err = plan.NewFileSet(c.ctx, c.env, to, plan.CopiedRows); err != nil {
 		return nil, err
 	}
 	var read tally
@@ -101,7 +108,7 @@ func (c *copier) file(f *delta.Add, take func(arrow.RecordBatch) error) (tally, 
 }
 
 func (c *copier) live(f *delta.Add, columns []string) iter.Seq2[scan.Piece, error] {
-	return scan.Live(c.ctx, source(c.env, c.snap), f, columns, scan.LiveOptions{RowIDs: columns == nil && c.snap.TracksRows()})
+	return scan.Live(c.ctx, c.env.Table(c.snap), f, columns, scan.LiveOptions{RowIDs: columns == nil && c.snap.TracksRows()})
 }
 
 // digest is that of the table's columns, which come first.
@@ -115,14 +122,13 @@ func (c *copier) digest(batch arrow.RecordBatch) (rows.Digest, error) {
 // verify holds what was read against what the log says of a file: a damaged file is not to be copied
 // into a sound one.
 func (c *copier) verify(f *delta.Add, read tally) error {
-	if n, d, ok := plan.DigestsOf(c.snap).Of(f); ok && (tally{n, d}) != read {
+	if n, d, ok := c.digests.Of(f); ok && (tally{n, d}) != read {
 		return fmt.Errorf("%w: %s holds other rows than its tag %s says (%d rows against %d): nothing was committed", delta.ErrCorrupt, f.Path, plan.TagName, read.rows, n)
 	}
-	stats, ok := delta.ParseStats(f.Stats)
-	if f.Stats == "" || !ok || stats.NumRecords == nil {
+	live, ok := delta.NumRecords(f.Stats)
+	if !ok {
 		return nil
 	}
-	live := *stats.NumRecords
 	if f.DeletionVector != nil {
 		live -= f.DeletionVector.Cardinality
 	}

@@ -215,7 +215,7 @@ func rowIDs(t *testing.T, in *inside.Table, snap *delta.Snapshot) []string {
 	}
 	var out []string
 	for a := range snap.Files() {
-		for piece, err := range scan.Live(t.Context(), source(in.Env, snap), a, nil, scan.LiveOptions{RowIDs: true}) {
+		for piece, err := range scan.Live(t.Context(), in.Env.Table(snap), a, nil, scan.LiveOptions{RowIDs: true}) {
 			require.NoError(t, err)
 			b := piece.Batch
 			for i := range int(b.NumRows()) {

@@ -216,12 +216,9 @@ func clusteringBack(now, then *delta.Snapshot) (delta.DomainMetadata, bool) {
 	return delta.DomainMetadata{Domain: clusteringDomain, Configuration: none}, is.Configuration != none
 }
 
-// legacy are the features that a protocol may have by its versions alone.
-var legacy = []string{"appendOnly", "invariants", "checkConstraints", "changeDataFeed", "generatedColumns", "columnMapping", "identityColumns"}
-
 // united is the protocol that a table has, raised by what it had: now itself if nothing is missing.
 func united(now, then *delta.Protocol) *delta.Protocol {
-	missing := slices.DeleteFunc(supported(then), now.Supports)
+	missing := slices.DeleteFunc(then.Features(), now.Supports)
 	if len(missing) == 0 {
 		return now
 	}
@@ -231,7 +228,7 @@ func united(now, then *delta.Protocol) *delta.Protocol {
 		}
 	}
 	p := &delta.Protocol{MinReaderVersion: max(now.MinReaderVersion, then.MinReaderVersion), MinWriterVersion: 7}
-	p.WriterFeatures = append(supported(now), missing...)
+	p.WriterFeatures = append(now.Features(), missing...)
 	if p.MinReaderVersion == 3 {
 		p.ReaderFeatures = slices.Concat([]string{}, now.ReaderFeatures, then.ReaderFeatures)
 		if slices.Contains(p.WriterFeatures, "columnMapping") {
@@ -245,11 +242,4 @@ func united(now, then *delta.Protocol) *delta.Protocol {
 		}
 	}
 	return p
-}
-
-func supported(p *delta.Protocol) []string {
-	if p.MinWriterVersion >= 7 {
-		return slices.Clone(p.WriterFeatures)
-	}
-	return slices.DeleteFunc(slices.Clone(legacy), func(f string) bool { return !p.Supports(f) })
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/idemtable/idem"
 	"github.com/idemtable/idem/delta"
 	"github.com/idemtable/idem/delta/store"
+	"github.com/idemtable/idem/internal/plan"
 )
 
 // keepers are the keys of files that must stay: those of a snapshot, and those that removals younger
@@ -255,7 +256,7 @@ func (v *vacuum) logged(ctx context.Context) ([]doomed, error) {
 func (v *vacuum) there(ctx context.Context, keys []string) ([]doomed, error) {
 	names := newNames(v.snap)
 	found := make([]*doomed, len(keys))
-	err := forEach(ctx, v.in.Env.Parallelism, len(keys), func(ctx context.Context, i int) error {
+	err := plan.ForEach(ctx, v.in.Env.Parallelism, len(keys), func(ctx context.Context, i int) error {
 		info, err := v.in.Env.Store.Head(ctx, keys[i])
 		if errors.Is(err, store.ErrNotExist) {
 			return nil

@@ -79,7 +79,7 @@ func (p *optimize) keep(snap *delta.Snapshot) []*rewritten {
 
 // bins are the files to be laid out anew, but for those that were.
 func (p *optimize) bins(ctx context.Context, snap *delta.Snapshot, order *ordering, kept []*rewritten) ([]*bin, error) {
-	pruned, err := scan.Prune(ctx, source(p.env, snap), p.where)
+	pruned, err := scan.Prune(ctx, p.env.Table(snap), p.where)
 	if err != nil {
 		return nil, err
 	}
@@ -129,7 +129,7 @@ func (p *optimize) rewrite(ctx context.Context, snap *delta.Snapshot, order *ord
 	if order != nil {
 		env.TargetFileBytes = p.target(snap)
 	}
-	return forEach(ctx, side, len(bins), func(ctx context.Context, i int) error {
+	return plan.ForEach(ctx, side, len(bins), func(ctx context.Context, i int) error {
 		c := &copier{ctx: ctx, env: &env, snap: snap, bin: bins[i], order: order}
 		out, err := c.run()
 		if err != nil {
@@ -182,7 +182,7 @@ func (p *optimize) propose(snap *delta.Snapshot, order *ordering) *plan.Proposal
 		partitions[r.bin.partition] = true
 		p.out.RowsCopied += r.rows
 		for _, f := range r.bin.files {
-			out.Actions = append(out.Actions, removal(p.env, f, false))
+			out.Actions = append(out.Actions, p.env.Remove(f, false))
 			out.Reads.Files[f.Key] = struct{}{}
 			p.out.FilesRemoved, p.out.BytesRemoved = p.out.FilesRemoved+1, p.out.BytesRemoved+f.Size
 			if f.DeletionVector != nil {

@@ -138,7 +138,7 @@ func (p *restore) Plan(ctx context.Context, now *delta.Snapshot) (*plan.Proposal
 		return nil, err
 	}
 	for _, f := range gone {
-		actions = append(actions, removal(p.in.Env, f, true))
+		actions = append(actions, p.in.Env.Remove(f, true))
 		p.out.FilesRemoved, p.out.BytesRemoved = p.out.FilesRemoved+1, p.out.BytesRemoved+f.Size
 	}
 	for _, f := range back {
@@ -255,7 +255,7 @@ func (p *restore) look(ctx context.Context, files []*delta.Add) error {
 		}
 	}
 	there := make([]bool, len(keys))
-	err := forEach(ctx, p.in.Env.Parallelism, len(keys), func(ctx context.Context, i int) error {
+	err := plan.ForEach(ctx, p.in.Env.Parallelism, len(keys), func(ctx context.Context, i int) error {
 		_, err := p.in.Env.Store.Head(ctx, keys[i])
 		there[i] = err == nil
 		if errors.Is(err, store.ErrNotExist) {

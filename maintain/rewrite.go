@@ -81,7 +81,7 @@ func (w *rewriter) rewrite(ctx context.Context, snap, to *delta.Snapshot) ([]del
 	}
 	var out []delta.Action
 	for _, f := range files {
-		out = append(out, removal(w.env, f, false))
+		out = append(out, w.env.Remove(f, false))
 		for _, add := range w.done[fileID(f)].adds {
 			out = append(out, delta.Action{Add: add})
 		}
@@ -91,7 +91,7 @@ func (w *rewriter) rewrite(ctx context.Context, snap, to *delta.Snapshot) ([]del
 }
 
 // fileID names a file as it is: its rows change with its vector.
-func fileID(f *delta.Add) string { return f.Key + "\x00" + f.DeletionVector.ID() }
+func fileID(f *delta.Add) string { return delta.LogicalFile(f.Key, f.DeletionVector) }
 
 // write copies the files that were not copied yet, some at a time.
 func (w *rewriter) write(ctx context.Context, snap, to *delta.Snapshot, files []*delta.Add) error {
@@ -103,7 +103,7 @@ func (w *rewriter) write(ctx context.Context, snap, to *delta.Snapshot, files []
 		env.Parallelism = 1
 	}
 	written := make([]*rewritten, len(files))
-	err := forEach(ctx, side, len(files), func(ctx context.Context, i int) error {
+	err := plan.ForEach(ctx, side, len(files), func(ctx context.Context, i int) error {
 		c := &copier{ctx: ctx, env: &env, snap: snap, bin: &bin{files: files[i : i+1 : i+1], size: files[i].Size}}
 		var err error
 		written[i], err = c.into(to)
@@ -122,29 +122,6 @@ func (w *rewriter) write(ctx context.Context, snap, to *delta.Snapshot, files []
 		}
 	}
 	return err
-}
-
-// into copies the rows of the bin, as they lie, into files for a definition whose columns are those of the
-// table, by name and type.
-func (c *copier) into(to *delta.Snapshot) (*rewritten, error) {
-	var err error
-	if c.set, err = plan.NewFileSet(c.ctx, c.env, to, plan.CopiedRows); err != nil {
-		return nil, err
-	}
-	read, err := c.copy()
-	if err != nil {
-		c.set.Abort()
-		return nil, err
-	}
-	adds, err := c.set.Finish()
-	if err != nil {
-		return nil, err
-	}
-	if err := conserved(c.bin, read, tally{c.set.Rows(), c.set.Digest()}); err != nil {
-		c.set.Abort()
-		return nil, err
-	}
-	return &rewritten{bin: c.bin, adds: adds, rows: read.rows}, nil
 }
 
 // keepLayout tells the next optimize what it knew of the old file.

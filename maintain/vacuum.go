@@ -262,7 +262,7 @@ func (v *vacuum) delete(ctx context.Context, files []doomed) error {
 
 func (v *vacuum) deleteRound(ctx context.Context, files []doomed) error {
 	n := (len(files) + batch - 1) / batch
-	return forEach(ctx, v.in.Env.Parallelism, n, func(ctx context.Context, i int) error {
+	return plan.ForEach(ctx, v.in.Env.Parallelism, n, func(ctx context.Context, i int) error {
 		part := files[i*batch : min((i+1)*batch, len(files))]
 		keys := make([]string, len(part))
 		for j, f := range part {

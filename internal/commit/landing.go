@@ -121,7 +121,7 @@ func (in *Intent) consistent(l Landing) error {
 	removed := map[string]struct{}{}
 	for _, a := range in.Actions {
 		if a.Remove != nil {
-			removed[logicalFile(keyOf(a.Remove.Key, a.Remove.Path), a.Remove.DeletionVector)] = struct{}{}
+			removed[delta.LogicalFile(keyOf(a.Remove.Key, a.Remove.Path), a.Remove.DeletionVector)] = struct{}{}
 		}
 	}
 	for _, a := range in.Actions {
@@ -133,7 +133,7 @@ func (in *Intent) consistent(l Landing) error {
 		if !ok || live.DeletionVector.ID() == a.Add.DeletionVector.ID() {
 			continue
 		}
-		if _, gone := removed[logicalFile(key, live.DeletionVector)]; !gone {
+		if _, gone := removed[delta.LogicalFile(key, live.DeletionVector)]; !gone {
 			return fmt.Errorf("plan of %s: the file %s is added under another deletion vector without being removed under the one that it has", in.Info.Operation, a.Add.Path)
 		}
 	}
@@ -235,8 +235,8 @@ func (in *Intent) inherit(add *delta.Add, l Landing) {
 }
 
 func numRecords(add *delta.Add) (int64, error) {
-	if st, ok := delta.ParseStats(add.Stats); add.Stats != "" && ok && st.NumRecords != nil && *st.NumRecords >= 0 {
-		return *st.NumRecords, nil
+	if n, ok := delta.NumRecords(add.Stats); ok && n >= 0 {
+		return n, nil
 	}
 	return 0, fmt.Errorf("%w: row tracking needs the number of rows of each file, and the statistics of %s do not say it", delta.ErrUnsupported, add.Path)
 }

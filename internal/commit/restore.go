@@ -45,9 +45,9 @@ func newRestoreDiff(actions []delta.Action) *restoreDiff {
 	for _, a := range actions {
 		switch {
 		case a.Add != nil:
-			d.wantLive[logicalFile(a.Add.Path, a.Add.DeletionVector)] = struct{}{}
+			d.wantLive[delta.LogicalFile(a.Add.Path, a.Add.DeletionVector)] = struct{}{}
 		case a.Remove != nil:
-			d.wantGone[logicalFile(a.Remove.Path, a.Remove.DeletionVector)] = struct{}{}
+			d.wantGone[delta.LogicalFile(a.Remove.Path, a.Remove.DeletionVector)] = struct{}{}
 		}
 	}
 	return d
@@ -58,9 +58,9 @@ func (d *restoreDiff) undo(actions []delta.Action) {
 	for _, a := range actions {
 		switch {
 		case a.Add != nil:
-			move(logicalFile(a.Add.Path, a.Add.DeletionVector), d.live, d.gone)
+			move(delta.LogicalFile(a.Add.Path, a.Add.DeletionVector), d.live, d.gone)
 		case a.Remove != nil:
-			move(logicalFile(a.Remove.Path, a.Remove.DeletionVector), d.gone, d.live)
+			move(delta.LogicalFile(a.Remove.Path, a.Remove.DeletionVector), d.gone, d.live)
 		}
 	}
 }
@@ -87,11 +87,4 @@ func sameKeys(a, b map[string]struct{}) bool {
 		}
 	}
 	return true
-}
-
-func logicalFile(path string, dv *delta.DeletionVector) string {
-	if dv == nil {
-		return path
-	}
-	return path + "\x00" + dv.ID()
 }

@@ -59,7 +59,7 @@ func fillTwins(files []*delta.Add, out []string) []string {
 	return out
 }
 
-func logicalFile(a *delta.Add) string { return a.Path + "\x00" + a.DeletionVector.ID() }
+func logicalFile(a *delta.Add) string { return delta.LogicalFile(a.Path, a.DeletionVector) }
 
 // readDeferred calls f with the files, statistics included, of the checkpoint that the last Load
 // began with if the snapshot may come from it, and then, unless f had enough, of the newest one

@@ -102,7 +102,7 @@ func (p *Replace) feed(ctx context.Context, snap *delta.Snapshot, old *oldSlice)
 // pour writes the rows of a file that are in the slice, or those that are not, into a set, which it
 // finishes. change is what the feed says of them, "" for rows of the table.
 func (p *Replace) pour(ctx context.Context, snap *delta.Snapshot, f *fileSlice, set *FileSet, o scan.LiveOptions, inside bool, change string) ([]*delta.Add, error) {
-	for piece, err := range scan.Live(ctx, p.Env.table(snap), f.add, nil, o) {
+	for piece, err := range scan.Live(ctx, p.Env.Table(snap), f.add, nil, o) {
 		if err == nil {
 			err = p.pourPiece(piece, f, set, inside, change)
 		}

@@ -155,7 +155,7 @@ func (p *Diff) between(ctx context.Context, a, b Side) (bag, error) {
 func (p *Diff) only(a, b Side) []*delta.Add {
 	has := func(s *delta.Snapshot, f *delta.Add) bool {
 		other, live := s.Live(f.Key)
-		return live && vectorID(other.DeletionVector) == vectorID(f.DeletionVector)
+		return live && other.DeletionVector.ID() == f.DeletionVector.ID()
 	}
 	var out []*delta.Add
 	for f := range a.Snapshot.Files() {
@@ -199,7 +199,7 @@ func (p *Diff) each(ctx context.Context, s Side, files []*delta.Add, f func(arro
 	if len(files) == 0 {
 		return nil
 	}
-	for batch, err := range scan.Rows(ctx, s.Env.table(s.Snapshot), scan.Request{Files: files, Columns: p.columns(s.Snapshot)}) {
+	for batch, err := range scan.Rows(ctx, s.Env.Table(s.Snapshot), scan.Request{Files: files, Columns: p.columns(s.Snapshot)}) {
 		if err != nil {
 			return err
 		}

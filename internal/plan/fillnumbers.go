@@ -172,7 +172,7 @@ func (n *numbers) shifted(by map[string]int64) *numbers {
 
 // copyShifted copies the rows of a file.
 func copyShifted(ctx context.Context, env *Env, base *delta.Snapshot, f *delta.Add, by map[string]int64, to *FileSet) error {
-	for batch, err := range scan.File(ctx, env.table(base), f, nil) {
+	for batch, err := range scan.File(ctx, env.Table(base), f, nil) {
 		if err != nil {
 			return err
 		}

@@ -49,7 +49,7 @@ func (p *Fingerprint) Of(ctx context.Context, snap *delta.Snapshot) (*Print, err
 	if err != nil {
 		return nil, err
 	}
-	files, err := scan.Prune(ctx, p.Env.table(snap), p.Where)
+	files, err := scan.Prune(ctx, p.Env.Table(snap), p.Where)
 	if err != nil {
 		return nil, err
 	}
@@ -88,7 +88,7 @@ func (p *Fingerprint) read(ctx context.Context, snap *delta.Snapshot, files []*d
 	prints, known := make([]Print, len(files)), DigestsOf(snap)
 	err := p.Env.forEach(ctx, len(files), func(ctx context.Context, i int) error {
 		request := scan.Request{Where: p.Where, Files: files[i : i+1]}
-		for batch, err := range scan.Rows(ctx, p.Env.table(snap), request) {
+		for batch, err := range scan.Rows(ctx, p.Env.Table(snap), request) {
 			if err != nil {
 				return err
 			}
@@ -140,7 +140,7 @@ func (p *Fingerprint) sum(ctx context.Context, snap *delta.Snapshot, out *Print)
 	for i, s := range out.Sums {
 		names[i] = s.Column
 	}
-	for batch, err := range scan.Rows(ctx, p.Env.table(snap), scan.Request{Columns: names, Where: p.Where}) {
+	for batch, err := range scan.Rows(ctx, p.Env.Table(snap), scan.Request{Columns: names, Where: p.Where}) {
 		if err != nil {
 			return err
 		}
@@ -221,7 +221,7 @@ func (p *Duplicates) Find(ctx context.Context, snap *delta.Snapshot) (*Found, er
 	area := p.Env.area()
 	defer area.Close()
 	all := area.NewBuffer(k.schema)
-	for batch, err := range scan.Rows(ctx, p.Env.table(snap), scan.Request{Columns: k.read, Where: p.Where}) {
+	for batch, err := range scan.Rows(ctx, p.Env.Table(snap), scan.Request{Columns: k.read, Where: p.Where}) {
 		if err == nil {
 			err = k.append(p.Env.Allocator, all, batch)
 		}

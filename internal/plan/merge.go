@@ -187,7 +187,7 @@ func (p *Merge) exchange(changed []*touched) []delta.Action {
 	c.FilesRemoved, c.FilesRewritten, *v = 0, 0, vectorCounts{}
 	var out []delta.Action
 	for _, t := range changed {
-		out = append(out, p.Env.remove(t.add))
+		out = append(out, p.Env.Remove(t.add, true))
 		if t.mark != nil {
 			out = append(out, delta.Action{Add: t.mark.add})
 			v.added++
@@ -207,7 +207,7 @@ func (p *Merge) exchange(changed []*touched) []delta.Action {
 // themselves, and gives the number of rows of new files.
 func (p *Merge) conserved(changed []*touched, outs []*delta.Add) (written int64, err error) {
 	for _, f := range outs {
-		n, ok := numRecords(f.Stats)
+		n, ok := delta.NumRecords(f.Stats)
 		if !ok {
 			return 0, fmt.Errorf("%w: file %s was written without numRecords", delta.ErrCorrupt, f.Path)
 		}

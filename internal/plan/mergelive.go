@@ -14,7 +14,7 @@ import (
 
 // identity names what was looked at: the rows of a file that are live under its vector. With another
 // vector a file is another one.
-func identity(add *delta.Add) string { return add.Key + "\x00" + vectorID(add.DeletionVector) }
+func identity(add *delta.Add) string { return delta.LogicalFile(add.Key, add.DeletionVector) }
 
 // located is live rows of a file and their numbers in it, ascending.
 type located struct {
@@ -38,7 +38,7 @@ func (l located) table(schema *arrow.Schema) arrow.RecordBatch {
 // and what else is asked for.
 func (p *Merge) live(ctx context.Context, snap *delta.Snapshot, add *delta.Add, columns []string, o scan.LiveOptions) iter.Seq2[located, error] {
 	return func(yield func(located, error) bool) {
-		for piece, err := range scan.Live(ctx, p.Env.table(snap), add, columns, o) {
+		for piece, err := range scan.Live(ctx, p.Env.Table(snap), add, columns, o) {
 			if err != nil {
 				yield(located{}, err)
 				return

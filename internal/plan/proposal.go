@@ -98,7 +98,8 @@ func (in Input) asGiven(ctx context.Context) iter.Seq2[arrow.RecordBatch, error]
 	}
 }
 
-func (e *Env) table(snap *delta.Snapshot) scan.Table {
+// Table is a snapshot to read rows from.
+func (e *Env) Table(snap *delta.Snapshot) scan.Table {
 	return scan.Table{Store: e.Store, Snapshot: snap, Stats: e.Stats, Allocator: e.Allocator, Parallelism: max(e.Parallelism, 1)}
 }
 
@@ -119,8 +120,17 @@ func (e *Env) area() *spill.Area {
 
 // forEach calls f for 0..n-1, on up to Parallelism goroutines; with one, in order on the caller's.
 func (e *Env) forEach(ctx context.Context, n int, f func(ctx context.Context, i int) error) error {
-	if e.Parallelism <= 1 || n < 2 {
+	return ForEach(ctx, e.Parallelism, n, f)
+}
+
+// ForEach calls f for 0..n-1, on up to parallelism goroutines; with one, in order on the caller's. It
+// ends with the first error, and with the context.
+func ForEach(ctx context.Context, parallelism, n int, f func(ctx context.Context, i int) error) error {
+	if parallelism <= 1 || n < 2 {
 		for i := range n {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
 			if err := f(ctx, i); err != nil {
 				return err
 			}
@@ -128,19 +138,24 @@ func (e *Env) forEach(ctx context.Context, n int, f func(ctx context.Context, i 
 		return nil
 	}
 	g, ctx := errgroup.WithContext(ctx)
-	g.SetLimit(e.Parallelism)
+	g.SetLimit(parallelism)
 	for i := range n {
-		g.Go(func() error { return f(ctx, i) })
+		g.Go(func() error {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			return f(ctx, i)
+		})
 	}
 	return g.Wait()
 }
 
-// remove ends the life of a file as of now.
-func (e *Env) remove(f *delta.Add) delta.Action {
+// Remove ends the life of a file as of now. dataChange says that its rows end, too.
+func (e *Env) Remove(f *delta.Add, dataChange bool) delta.Action {
 	now := e.Now().UnixMilli()
 	size := f.Size
 	return delta.Action{Remove: &delta.Remove{
-		Path: f.Path, Key: f.Key, DeletionTimestamp: &now, DataChange: true, ExtendedMetadata: true,
+		Path: f.Path, Key: f.Key, DeletionTimestamp: &now, DataChange: dataChange, ExtendedMetadata: true,
 		PartitionValues: f.PartitionValues, Size: &size, Tags: f.Tags,
 		DeletionVector: f.DeletionVector, BaseRowID: f.BaseRowID, CommitVersion: f.CommitVersion,
 	}}
@@ -187,16 +202,4 @@ func sameDefinition(was, is *delta.Snapshot) error {
 		return fmt.Errorf("%w: %s while the rows were written; call again to check them against the new definition", commit.ErrConflict, why)
 	}
 	return nil
-}
-
-// numRecords is the number of rows of a file by its statistics.
-func numRecords(stats string) (int64, bool) {
-	if stats == "" {
-		return 0, false
-	}
-	st, ok := delta.ParseStats(stats)
-	if !ok || st.NumRecords == nil {
-		return 0, false
-	}
-	return *st.NumRecords, true
 }

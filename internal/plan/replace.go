@@ -183,7 +183,7 @@ func (p *Replace) prune(ctx context.Context, snap *delta.Snapshot) (scan.Pruned,
 	if err != nil {
 		return scan.Pruned{}, nil, err
 	}
-	files, err := scan.Prune(ctx, p.Env.table(snap), p.Where)
+	files, err := scan.Prune(ctx, p.Env.Table(snap), p.Where)
 	return files, where, err
 }
 
@@ -292,7 +292,7 @@ func (p *Replace) actions(snap *delta.Snapshot, old *oldSlice) []delta.Action {
 		if f.deleted == 0 && f.rows > 0 {
 			continue // examined, and nothing of it is in the slice
 		}
-		actions = append(actions, p.Env.remove(f.add))
+		actions = append(actions, p.Env.Remove(f.add, true))
 		switch {
 		case !f.border():
 			c.FilesRemoved++

@@ -109,7 +109,7 @@ func (p *Replace) countWhole(ctx context.Context, snap *delta.Snapshot, s *fileS
 		s.rows, s.deleted = n, n
 		return nil
 	}
-	for batch, err := range scan.File(ctx, p.Env.table(snap), s.add, []string{}) {
+	for batch, err := range scan.File(ctx, p.Env.Table(snap), s.add, []string{}) {
 		if err != nil {
 			return err
 		}
@@ -121,7 +121,7 @@ func (p *Replace) countWhole(ctx context.Context, snap *delta.Snapshot, s *fileS
 
 func (p *Replace) countAcross(ctx context.Context, snap *delta.Snapshot, s *fileSlice, where *pred.Predicate) error {
 	s.gone = delta.NewVector()
-	for piece, err := range scan.Live(ctx, p.Env.table(snap), s.add, where.ColumnNames(), scan.LiveOptions{}) {
+	for piece, err := range scan.Live(ctx, p.Env.Table(snap), s.add, where.ColumnNames(), scan.LiveOptions{}) {
 		if err != nil {
 			return err
 		}
@@ -181,7 +181,7 @@ func (f *fileSlice) known(whole bool) **rows.Digest {
 
 func (p *Replace) digestFile(ctx context.Context, snap *delta.Snapshot, f *fileSlice) (rows.Digest, error) {
 	var sum rows.Digest
-	for piece, err := range scan.Live(ctx, p.Env.table(snap), f.add, nil, scan.LiveOptions{}) {
+	for piece, err := range scan.Live(ctx, p.Env.Table(snap), f.add, nil, scan.LiveOptions{}) {
 		if err != nil {
 			return sum, err
 		}

@@ -20,14 +20,14 @@ const (
 // are live under the file's deletion vector, nil if it has none. Other engines copy tags when they
 // attach a vector, so the tag names the vector that it covers.
 func FormatFingerprint(n int64, d rows.Digest, vector *delta.DeletionVector) string {
-	return fmt.Sprintf("%s:%d:%s:%s", fingerprintFormat, n, d, vectorID(vector))
+	return fmt.Sprintf("%s:%d:%s:%s", fingerprintFormat, n, d, vector.ID())
 }
 
 // FileDigest reads the tag of a file. It is not ok if there is none, if it is of another format, or
 // if it covers another deletion vector than the file has: then the file must be read.
 func FileDigest(add *delta.Add) (n int64, d rows.Digest, ok bool) {
 	parts := strings.SplitN(add.Tags[TagName], ":", 4)
-	if len(parts) != 4 || parts[0] != fingerprintFormat || parts[3] != vectorID(add.DeletionVector) {
+	if len(parts) != 4 || parts[0] != fingerprintFormat || parts[3] != add.DeletionVector.ID() {
 		return 0, rows.Digest{}, false
 	}
 	n, err := strconv.ParseInt(parts[1], 10, 64)
@@ -38,12 +38,4 @@ func FileDigest(add *delta.Add) (n int64, d rows.Digest, ok bool) {
 		return 0, rows.Digest{}, false
 	}
 	return n, d, true
-}
-
-// vectorID is the unique id of a deletion vector by the protocol, "" for none.
-func vectorID(v *delta.DeletionVector) string {
-	if v == nil {
-		return ""
-	}
-	return v.ID()
 }

@@ -22,7 +22,7 @@ func dead(f *delta.Add) int64 {
 
 // liveRows is the number of a file's live rows by its statistics.
 func liveRows(f *delta.Add, stats string) (int64, bool) {
-	n, ok := numRecords(stats)
+	n, ok := delta.NumRecords(stats)
 	if !ok || n < dead(f) {
 		return 0, false
 	}
@@ -97,7 +97,7 @@ func (e *Env) mark(ctx context.Context, w *vectors.Writer, d *deletion, stats st
 	if n := dead(d.file) + d.gone.Cardinality(); all.Cardinality() != n || all.Max() >= d.rows {
 		return conservation(d.file, d.rows, 0, n, d.rows-all.Cardinality())
 	}
-	if n, ok := numRecords(stats); ok && n != d.rows {
+	if n, ok := delta.NumRecords(stats); ok && n != d.rows {
 		return fmt.Errorf("%w: the file has %d rows and its statistics say %d", delta.ErrCorrupt, d.rows, n)
 	}
 	if all.Cardinality() == d.rows {
