@@ -17,6 +17,7 @@ import (
 	"github.com/idemtable/idem/internal/commit"
 	"github.com/idemtable/idem/internal/inside"
 	"github.com/idemtable/idem/internal/plan"
+	"github.com/idemtable/idem/internal/redact"
 )
 
 const opCreate = "Create"
@@ -105,7 +106,7 @@ type Identity struct {
 func Create(ctx context.Context, url string, d Definition, o Options) (*Table, *Result, error) {
 	s, err := store.OpenURL(url)
 	if err != nil {
-		return nil, nil, wrap(opCreate, redact(url), -1, 0, inputError(err))
+		return nil, nil, wrap(opCreate, redact.URL(url), -1, 0, inputError(err))
 	}
 	return CreateStore(ctx, s, d, o)
 }
@@ -162,7 +163,7 @@ func init() {
 		}
 		found, err := t.begin(ctx)
 		return t, found, err
-	})
+	}, func(op, url string, err error) error { return wrap(op, url, -1, 0, err) })
 }
 
 // definition is what a table shall be, as the log says it.

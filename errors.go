@@ -7,6 +7,7 @@ import (
 
 	"github.com/idemtable/idem/delta"
 	"github.com/idemtable/idem/internal/commit"
+	"github.com/idemtable/idem/internal/redact"
 )
 
 // One sentinel for each decision that a caller can take. Every error of this package wraps exactly
@@ -80,7 +81,8 @@ func (e *Error) Error() string {
 	return b.String()
 }
 
-// Unwrap gives the cause.
+// Unwrap gives the cause. One that spoke of a URL with a secret in it says it without; what that one wrapped is
+// found by errors.Is and errors.As only.
 func (e *Error) Unwrap() error { return e.cause }
 
 // classified gives a cause that wraps a sentinel: an error that is none of ours came from what the
@@ -94,15 +96,16 @@ func classified(cause error) error {
 	return fmt.Errorf("%w: %w", cause, ErrInterrupted)
 }
 
-// wrap puts a cause into an Error, once.
+// wrap puts a cause into an Error, once. No secret of a URL gets past it: what a store, the rows' reader or a
+// path in the log said of one is left out.
 func wrap(op, table string, version int64, attempts int, cause error) error {
 	if cause == nil {
 		return nil
 	}
 	if e := (*Error)(nil); errors.As(cause, &e) {
-		return cause
+		return redact.Error(cause)
 	}
-	return &Error{Op: op, Table: table, Version: version, Attempts: attempts, cause: classified(cause)}
+	return &Error{Op: op, Table: redact.URL(table), Version: version, Attempts: attempts, cause: redact.Error(classified(cause))}
 }
 
 // SafeToRunAgain says whether a scheduler may call again with the same arguments: that cannot double

@@ -16,13 +16,14 @@ import (
 	"github.com/idemtable/idem/delta/store"
 	"github.com/idemtable/idem/internal/commit"
 	"github.com/idemtable/idem/internal/logio"
+	"github.com/idemtable/idem/internal/redact"
 )
 
 // Options are how a table is worked on. The zero Options are safe.
 type Options struct {
 	_ struct{}
 
-	// Logger takes warnings and what was decided. nil discards.
+	// Logger takes warnings and what was decided, without secrets of URLs. nil discards.
 	Logger *slog.Logger
 
 	// Allocator makes Arrow buffers. nil is the Go allocator.
@@ -118,6 +119,7 @@ func (o Options) filled() Options {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
+	o.Logger = redact.Logger(o.Logger)
 	if o.Allocator == nil {
 		o.Allocator = memory.DefaultAllocator
 	}

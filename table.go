@@ -18,6 +18,7 @@ import (
 	"github.com/idemtable/idem/internal/engine"
 	"github.com/idemtable/idem/internal/logio"
 	"github.com/idemtable/idem/internal/plan"
+	"github.com/idemtable/idem/internal/redact"
 	"github.com/idemtable/idem/internal/trial"
 )
 
@@ -45,7 +46,7 @@ type Table struct {
 func Open(ctx context.Context, url string, o Options) (*Table, error) {
 	s, err := store.OpenURL(url)
 	if err != nil {
-		return nil, wrap("Open", redact(url), -1, 0, inputError(err))
+		return nil, wrap("Open", redact.URL(url), -1, 0, inputError(err))
 	}
 	return OpenStore(ctx, s, o)
 }
@@ -123,7 +124,7 @@ func (t *Table) newest(ctx context.Context) (*delta.Snapshot, error) {
 }
 
 // URL names the table's root, without secrets.
-func (t *Table) URL() string { return t.store.URL() }
+func (t *Table) URL() string { return redact.URL(t.store.URL()) }
 
 // Store holds the table's objects.
 func (t *Table) Store() store.Store { return t.store }

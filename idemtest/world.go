@@ -60,7 +60,7 @@ type world struct {
 // world makes one, and sets the clock back.
 func (p *proof) world(from *store.Mem) *world {
 	p.clock.set(p.base)
-	w := &world{p: p, st: copied{from.Clone(), p.table.URL()}}
+	w := &world{p: p, st: copied{from.Clone(), p.table.Store().URL()}}
 	w.log = logio.New(w.st, logio.Options{ReadOnly: true, Clock: p.clock, Random: p.opts.Random})
 	w.env = &plan.Env{
 		Store: w.log.Store(), Stats: w.log, Allocator: memory.DefaultAllocator, MemoryBytes: p.opts.MemoryBytes,

@@ -11,6 +11,7 @@ import (
 	"github.com/idemtable/idem/internal/commit"
 	"github.com/idemtable/idem/internal/inside"
 	"github.com/idemtable/idem/internal/plan"
+	"github.com/idemtable/idem/internal/redact"
 )
 
 const opClone = "Clone"
@@ -64,7 +65,7 @@ func (r *Cloned) String() string {
 func CloneTable(ctx context.Context, t *idem.Table, url string, c Clone, o idem.Options) (*idem.Table, *Cloned, error) {
 	s, err := store.OpenURL(url)
 	if err != nil {
-		return nil, nil, fmt.Errorf("idem: %s: %w: %w", opClone, idem.ErrInput, err)
+		return nil, nil, inside.Fail(opClone, url, fmt.Errorf("%w: %w", idem.ErrInput, err))
 	}
 	return CloneTableStore(ctx, t, s, c, o)
 }
@@ -78,7 +79,7 @@ func CloneTableStore(ctx context.Context, t *idem.Table, s store.Store, c Clone,
 	}
 	opened, _, err := inside.Begin(ctx, s, o)
 	if err != nil {
-		return nil, nil, fmt.Errorf("idem: %s %s: %w", opClone, s.URL(), err)
+		return nil, nil, inside.Fail(opClone, s.URL(), err)
 	}
 	dst := opened.(*idem.Table)
 	p.dst = inside.Of(dst)
@@ -160,7 +161,7 @@ func (p *clone) Plan(ctx context.Context, now *delta.Snapshot) (*plan.Proposal, 
 	return &plan.Proposal{
 		Operation: "CLONE",
 		Parameters: map[string]any{
-			"source": p.src.Store.URL(), "sourceVersion": strconv.FormatInt(p.of.Version(), 10), "isShallow": "false",
+			"source": redact.URL(p.src.Store.URL()), "sourceVersion": strconv.FormatInt(p.of.Version(), 10), "isShallow": "false",
 		},
 		Metrics: map[string]string{
 			"sourceNumOfFiles": strconv.Itoa(p.of.NumFiles()), "sourceTableSize": strconv.FormatInt(p.of.SizeInBytes(), 10),

@@ -80,7 +80,7 @@ func (r *Converted) String() string {
 func ConvertParquet(ctx context.Context, url string, c Convert, o idem.Options) (*idem.Table, *Converted, error) {
 	s, err := store.OpenURL(url)
 	if err != nil {
-		return nil, nil, fmt.Errorf("idem: %s: %w: %w", opConvert, idem.ErrInput, err)
+		return nil, nil, inside.Fail(opConvert, url, fmt.Errorf("%w: %w", idem.ErrInput, err))
 	}
 	return ConvertParquetStore(ctx, s, c, o)
 }
@@ -89,7 +89,7 @@ func ConvertParquet(ctx context.Context, url string, c Convert, o idem.Options) 
 func ConvertParquetStore(ctx context.Context, s store.Store, c Convert, o idem.Options) (*idem.Table, *Converted, error) {
 	opened, found, err := inside.Begin(ctx, s, o)
 	if err != nil {
-		return nil, nil, fmt.Errorf("idem: %s %s: %w", opConvert, s.URL(), err)
+		return nil, nil, inside.Fail(opConvert, s.URL(), err)
 	}
 	t := opened.(*idem.Table)
 	p := &convert{in: inside.Of(t), request: c}

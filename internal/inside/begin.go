@@ -6,12 +6,18 @@ import (
 	"github.com/idemtable/idem/delta/store"
 )
 
-var begin func(ctx context.Context, st store.Store, options any) (table any, found bool, err error)
+var (
+	begin func(ctx context.Context, st store.Store, options any) (table any, found bool, err error)
+	fail  func(op, url string, err error) error
+)
 
 // BindBegin is called once, by the root's init.
-func BindBegin(f func(ctx context.Context, st store.Store, options any) (table any, found bool, err error)) {
-	begin = f
+func BindBegin(b func(ctx context.Context, st store.Store, options any) (table any, found bool, err error), f func(op, url string, err error) error) {
+	begin, fail = b, f
 }
+
+// Fail wraps an error as the verbs do, of a call that has no table yet: op, URL, cause. nil stays nil.
+func Fail(op, url string, err error) error { return fail(op, url, err) }
 
 // Begin opens the table whose root is a store's. If there is none, found is false, and the first call
 // of Write on the *idem.Table makes version 0: its planner gets no snapshot, or that of another who was
