@@ -127,10 +127,16 @@ func sqlType(typ string) string {
 	return strings.ToUpper(typ)
 }
 
-func sqlCell(typ string, cell any) string {
+// sqlCell is a cell in Spark's SQL.
+func sqlCell(typ string, cell any) string { return castCell(typ, cell, `\`, `\\`, `'`, `\'`) }
+
+// standardCell is a cell in SQL whose texts have no escapes: a quote is doubled, as delta-rs reads it.
+func standardCell(typ string, cell any) string { return castCell(typ, cell, `'`, `''`) }
+
+func castCell(typ string, cell any, escapes ...string) string {
 	text := "NULL"
 	if cell != nil {
-		text = "'" + strings.NewReplacer(`\`, `\\`, `'`, `\'`).Replace(fmt.Sprint(cell)) + "'"
+		text = "'" + strings.NewReplacer(escapes...).Replace(fmt.Sprint(cell)) + "'"
 	}
 	return "CAST(" + text + " AS " + sqlType(typ) + ")"
 }

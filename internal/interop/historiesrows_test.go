@@ -257,7 +257,7 @@ func (h *history) update() *deed {
 		if err != nil {
 			continue // a cast that idem does not know
 		}
-		set[ticked(col.name)], plain[col.name] = parsed, text
+		set[ticked(col.name)], plain[col.name] = parsed, standardCell(col.typ, v)
 		sql, told = append(sql, ticked(col.name)+" = "+text), append(told, col.name+" = "+text)
 		for id, r := range h.state.rows {
 			if c.holds(r) {
