@@ -58,13 +58,8 @@ func resolvePath(root, path string) (key string, inside bool, err error) {
 	}
 	place, absolute := splitURI(path)
 	if !absolute {
-		key, err = decodePath(strings.TrimPrefix(path, "./"))
-		switch {
-		case err != nil:
-		case strings.HasPrefix(key, `\`):
-			err = fmt.Errorf("it begins with a backslash")
-		default:
-			err = checkKey(key)
+		if key, err = decodePath(strings.TrimPrefix(path, "./")); err == nil {
+			err = checkBelow(key)
 		}
 		return key, true, pathError(path, err)
 	}
@@ -79,7 +74,7 @@ func resolvePath(root, path string) (key string, inside bool, err error) {
 	home := splitRoot(root)
 	if place.scheme == home.scheme && place.authority == home.authority {
 		if below, ok := strings.CutPrefix(place.path, home.path); ok {
-			return below, true, nil
+			return below, true, pathError(path, checkBelow(below))
 		}
 	}
 	return place.scheme + "://" + place.authority + place.path, false, nil
@@ -190,7 +185,7 @@ func unhex(c byte) byte {
 	return 0xff
 }
 
-// checkKey refuses a decoded key that is no plain name below a root.
+// checkKey refuses a decoded path that does not lead straight to a name.
 func checkKey(key string) error {
 	switch {
 	case key == "":
@@ -211,6 +206,15 @@ func checkKey(key string) error {
 		}
 	}
 	return nil
+}
+
+// checkBelow refuses a decoded key that is no plain name, or that file systems with backslashes take for a
+// share or a root.
+func checkBelow(key string) error {
+	if strings.HasPrefix(key, `\`) {
+		return fmt.Errorf("it begins with a backslash")
+	}
+	return checkKey(key)
 }
 
 // EncodePath is the inverse for keys that idem makes: a relative URI reference. It encodes what

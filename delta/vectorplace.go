@@ -99,7 +99,7 @@ func vectorFileKey(text string) (string, error) {
 	if cut > 0 {
 		key = text[:cut] + "/" + key
 	}
-	if err := checkKey(key); err != nil {
+	if err := checkBelow(key); err != nil {
 		return "", fmt.Errorf("%w: the path %q of a file of deletion vectors: %w", ErrCorrupt, key, err)
 	}
 	return key, nil
