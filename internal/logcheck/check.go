@@ -16,15 +16,33 @@ import (
 // maxObject bounds a commit and a hint that are read whole.
 const maxObject = 256 << 20
 
+// Options say how a check looks. The zero value is that of [Check].
+type Options struct {
+	_ struct{}
+
+	// Outside opens the directory of a file outside the table's root, as idem.Options.Outside does: the
+	// files of a shallow clone's source are then held against the rules as the others are. nil means that a table
+	// with such files is delta.ErrUnsupported.
+	Outside func(ctx context.Context, url string) (store.Store, error)
+}
+
 // Check holds the log and the live files of the table in a store against every rule. Data files are
 // read with the codec of ctx. An error says that it could not look: no table there
 // (delta.ErrNotTable), a table feature that idem lacks (delta.ErrUnsupported), the store's or ctx's.
 func Check(ctx context.Context, st store.Store) (*Report, error) {
+	return Options{}.Check(ctx, st)
+}
+
+// Check is as the function of that name.
+func (o Options) Check(ctx context.Context, st store.Store) (*Report, error) {
+	if o.Outside != nil {
+		st = store.WithOutside(st, o.Outside)
+	}
 	c := &checker{
-		store: st, report: &Report{Version: -1}, commits: map[int64]bool{}, checkpoints: map[int64][]checkpoint{},
+		store: st, outside: o.Outside != nil, report: &Report{Version: -1}, commits: map[int64]bool{}, checkpoints: map[int64][]checkpoint{},
 		txnIDs: map[string]int64{}, origins: map[string]origin{}, authors: map[string]author{}, snaps: map[int64]*delta.Snapshot{},
 		sums: map[string]sum{}, hadVector: map[string]bool{}, lacking: map[string][]lack{}, malformed: map[string]bool{}, idNames: map[int64]string{}, nameIDs: map[string]int64{},
-		rowIDsOf: map[string]ids{}, people: map[int64]string{},
+		rowIDsOf: map[string]ids{}, people: map[int64]string{}, goneSince: map[string]int64{},
 	}
 	if err := c.check(ctx); err != nil {
 		return nil, fmt.Errorf("check the log of %s: %w", st.URL(), err)
@@ -34,6 +52,7 @@ func Check(ctx context.Context, st store.Store) (*Report, error) {
 
 type checker struct {
 	store       store.Store
+	outside     bool // files may be outside the root
 	report      *Report
 	commits     map[int64]bool
 	checkpoints map[int64][]checkpoint // complete ones
@@ -50,6 +69,9 @@ type checker struct {
 	sums    map[string]sum    // of the rows of files, by key, vector and schema
 	latest  int64             // the greatest time seen in the log, in milliseconds
 	stamp   *int64            // the in-commit timestamp of the version before
+
+	goneSince map[string]int64 // the versions that dropped features
+	tagged    []tagged         // files of idem with a digest
 
 	lacking   map[string][]lack // columns without statistics, by key
 	hadVector map[string]bool   // vectors seen, by id
@@ -104,7 +126,11 @@ func (c *checker) check(ctx context.Context) error {
 		err = c.gate()
 	}
 	if err == nil {
+		c.protection()
 		err = c.files(ctx)
+	}
+	if err == nil {
+		err = c.past(ctx)
 	}
 	if errors.Is(err, errStopped) {
 		return nil

@@ -315,7 +315,7 @@ func TestEveryRuleHasABrokenTwin(t *testing.T) {
 	for _, c := range slices.Concat(logTwins, fileTwins) {
 		covered[c.rule] = true
 	}
-	for _, c := range slices.Concat(protocolTwins, rowTwins) {
+	for _, c := range slices.Concat(protocolTwins, rowTwins, dropTwins) {
 		covered[c.rule] = true
 	}
 	require.Equal(t, slices.Sorted(maps.Keys(Rules())), slices.Sorted(maps.Keys(covered)))

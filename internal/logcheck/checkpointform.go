@@ -22,7 +22,7 @@ type content struct {
 
 // load reads a checkpoint.
 func (c *checker) load(ctx context.Context, from checkpoint) (*delta.Snapshot, *content, error) {
-	r := delta.NewReplay(c.store.URL())
+	r := c.newReplay()
 	r.CheckpointAt(from.version)
 	in := &content{}
 	take := func(a delta.Action) error {

@@ -195,7 +195,7 @@ func (c *checker) compacted(before *delta.Snapshot, f delta.LogFile, data []byte
 			return nil, errors.New("it holds what is of one commit only")
 		}
 	}
-	r := delta.NewReplay(c.store.URL())
+	r := c.newReplay()
 	if before != nil {
 		r.CheckpointAt(before.Version())
 		for a := range before.CheckpointActions(time.Time{}) { // so early that nothing has expired

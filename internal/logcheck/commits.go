@@ -109,7 +109,7 @@ func (c *checker) advance(v int64, actions []delta.Action) (*delta.Snapshot, err
 	if c.snap != nil {
 		return c.snap.Advance(v, actions)
 	}
-	r := delta.NewReplay(c.store.URL())
+	r := c.newReplay()
 	if err := r.Commit(v, actions); err != nil {
 		return nil, err
 	}
@@ -140,7 +140,7 @@ func (c *checker) definition(v int64, before *delta.Snapshot, actions []delta.Ac
 }
 
 func (c *checker) remove(v int64, before *delta.Snapshot, r *delta.Remove, ours bool) {
-	key, err := delta.ResolvePath(c.store.URL(), r.Path)
+	key, err := c.resolve(r.Path)
 	if err != nil {
 		c.find(RemoveLive, v, r.Path, "%v", err)
 		return
@@ -171,7 +171,7 @@ func (c *checker) remove(v int64, before *delta.Snapshot, r *delta.Remove, ours 
 }
 
 func (c *checker) add(v int64, before *delta.Snapshot, a *delta.Add, ours bool) {
-	live, ok := c.snap.Live(keyOf(c.store.URL(), a.Path))
+	live, ok := c.snap.Live(c.keyOf(a.Path))
 	if !ok {
 		return // the same commit cannot remove it: the replay refuses that
 	}
@@ -191,9 +191,34 @@ func (c *checker) add(v int64, before *delta.Snapshot, a *delta.Add, ours bool) 
 	c.origins[live.Key] = o
 }
 
+// newReplay begins a replay of the log, or of a part of it.
+func (c *checker) newReplay() *delta.Replay {
+	r := delta.NewReplay(c.store.URL())
+	if c.outside {
+		r.AllowOutside()
+	}
+	return r
+}
+
+// resolve gives the key of a path, or its one spelling outside the root where files may be there.
+func (c *checker) resolve(path string) (string, error) {
+	if c.outside {
+		return delta.Locate(c.store.URL(), path)
+	}
+	return delta.ResolvePath(c.store.URL(), path)
+}
+
+// vectorKey is where the file of a vector is, as resolve says it.
+func (c *checker) vectorKey(dv *delta.DeletionVector) (key string, offset int64, err error) {
+	if c.outside {
+		return dv.Locate(c.store.URL())
+	}
+	return dv.FileKey(c.store.URL())
+}
+
 // keyOf gives the key of a path, "" if it has none: then no file is live under it.
-func keyOf(root, path string) string {
-	key, err := delta.ResolvePath(root, path)
+func (c *checker) keyOf(path string) string {
+	key, err := c.resolve(path)
 	if err != nil {
 		return ""
 	}

@@ -157,7 +157,7 @@ func (c *checker) rowsOf(ctx context.Context, snap *delta.Snapshot, f *delta.Add
 const feedDir = "_change_data/"
 
 func (c *checker) feedForm(s *step, f *delta.CDC) {
-	c.name(s, f.Path, keyOf(c.store.URL(), f.Path), feedDir)
+	c.name(s, f.Path, c.keyOf(f.Path), feedDir)
 	if s.after.HasSchema() {
 		for _, name := range s.after.PartitionColumns() {
 			if _, ok := f.PartitionValues[s.after.PartitionKey(name)]; !ok {
@@ -192,7 +192,7 @@ func (c *checker) feed(ctx context.Context, s *step, files []*delta.CDC) error {
 
 // told is what a file of changes makes of the table's rows.
 func (c *checker) told(ctx context.Context, s *step, cdc *delta.CDC) (total sum, err error) {
-	f := &delta.Add{Path: cdc.Path, Key: keyOf(c.store.URL(), cdc.Path), PartitionValues: cdc.PartitionValues, Size: cdc.Size}
+	f := &delta.Add{Path: cdc.Path, Key: c.keyOf(cdc.Path), PartitionValues: cdc.PartitionValues, Size: cdc.Size}
 	kind := arrow.Field{Name: "_change_type", Type: arrow.BinaryTypes.String, Nullable: true}
 	unknown := false
 	err = c.rowsOf(ctx, s.after, f, scan.LiveOptions{Extra: []arrow.Field{kind}}, func(p scan.Piece) error {

@@ -100,7 +100,7 @@ func (c *checker) typeChanges(s *step) {
 		if f == nil {
 			return
 		}
-		raw, ok := f.Metadata["delta.typeChanges"]
+		raw, ok := f.Metadata[typeChangesKey]
 		if !ok {
 			return
 		}

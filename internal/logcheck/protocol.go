@@ -60,19 +60,13 @@ func (c *checker) protocol(s *step) {
 	for _, wrong := range lists(is) {
 		c.find(ProtocolLists, s.v, s.key, "%s", wrong)
 	}
-	if s.before == nil || s.info.Operation == "DROP FEATURE" {
+	if s.before == nil {
 		return
 	}
 	was := s.before.Protocol()
-	if is.MinReaderVersion < was.MinReaderVersion || is.MinWriterVersion < was.MinWriterVersion {
+	lower := is.MinReaderVersion < was.MinReaderVersion || is.MinWriterVersion < was.MinWriterVersion
+	if dropped := c.dropped(s); lower && !dropped {
 		c.find(ProtocolLowered, s.v, s.key, "(%d,%d) follows (%d,%d)", is.MinReaderVersion, is.MinWriterVersion, was.MinReaderVersion, was.MinWriterVersion)
-		return
-	}
-	now := supported(is)
-	for _, name := range slices.Sorted(maps.Keys(supported(was))) {
-		if !now[name] {
-			c.find(ProtocolLowered, s.v, s.key, "%s is gone", name)
-		}
 	}
 }
 
@@ -147,7 +141,7 @@ func (c *checker) usedBySchema(s *step, has map[string]bool, missing map[string]
 		use(t == delta.TimestampNTZ, path, "timestampNtz")
 		use(t == delta.Variant, path, "variantType", "variantType-preview")
 		if f != nil {
-			_, changed := f.Metadata["delta.typeChanges"]
+			_, changed := f.Metadata[typeChangesKey]
 			use(changed, path, "typeWidening", "typeWidening-preview")
 		}
 	})

@@ -32,7 +32,7 @@ func (c *checker) rowRules() *rowRules {
 	r := &rowRules{constraints: map[string]*pred.Predicate{}, generated: map[string]*pred.Predicate{}, numbers: map[int]*numbers{}}
 	has := supported(c.snap.Protocol())
 	for key, text := range c.snap.Metadata().Configuration {
-		if name, ok := strings.CutPrefix(key, "delta.constraints."); ok && has["checkConstraints"] {
+		if name, ok := strings.CutPrefix(key, constraintPrefix); ok && has["checkConstraints"] {
 			c.bind(r.constraints, name, text)
 		}
 	}

@@ -97,6 +97,12 @@ const (
 	CheckpointForm  Rule = "checkpoint-form"
 	CheckpointTyped Rule = "checkpoint-typed"
 	CompactionEqual Rule = "compaction-equal"
+
+	FeatureLeft    Rule = "feature-left"
+	FeatureHistory Rule = "feature-history"
+	CheckpointKept Rule = "checkpoint-kept"
+	TxnPayload     Rule = "txn-payload"
+	TagColumns     Rule = "tag-columns"
 )
 
 // rules are the rules in one line each.
@@ -134,7 +140,7 @@ var rules = map[Rule]string{
 	CommitTime:      "where the table asks for it, commitInfo comes first and has an inCommitTimestamp greater than the one before",
 	CommitTimeSince: "the properties say since which version and time commits have their timestamps",
 	ProtocolLists:   "the lists of features go with the versions, with each other, and with what the features need",
-	ProtocolLowered: "versions never go down and features never go, but by dropping a feature",
+	ProtocolLowered: "versions never go down and features never go, but by dropping a feature, and then no other than that",
 	FeatureUsed:     "what a commit uses is supported by the protocol, and turned on",
 	SchemaPartition: "partition columns are columns of the schema, primitive, named once, and not all columns",
 	TypeChanges:     "a column's type changes only by widening, and the change is recorded",
@@ -173,6 +179,12 @@ var rules = map[Rule]string{
 	CheckpointForm:  "a checkpoint has the form that its name and the protocol allow",
 	CheckpointTyped: "statistics and partition values in typed form equal those in text",
 	CompactionEqual: "a compaction leaves what its commits leave",
+
+	FeatureLeft:    "a feature that goes from the protocol leaves nothing behind: no property, mark, domain, vector, id, nor a file in an older form",
+	FeatureHistory: "where readers must know a feature that goes, no version that uses it can be read, or a checkpoint after it stands and is protected",
+	CheckpointKept: "checkpoints that are protected go only with all versions before the protected one",
+	TxnPayload:     "the rows and the digest beside a tag are those of the rows that the commit wrote",
+	TagColumns:     "where columns are mapped, the digest in the tag of a file says of which columns it is",
 }
 
 // Rules gives every rule with its text.

@@ -45,13 +45,13 @@ func (c *checker) step(v int64, actions []delta.Action, before *delta.Snapshot) 
 		case a.Protocol != nil, a.Metadata != nil:
 			s.defined = true
 		case a.Add != nil:
-			if f, ok := c.snap.Live(keyOf(c.store.URL(), a.Add.Path)); ok {
+			if f, ok := c.snap.Live(c.keyOf(a.Add.Path)); ok {
 				s.adds = append(s.adds, f)
 			}
 		case a.Remove != nil:
 			r := &removed{Remove: a.Remove}
 			if before != nil {
-				if f, ok := before.Live(keyOf(c.store.URL(), a.Remove.Path)); ok && f.DeletionVector.ID() == a.Remove.DeletionVector.ID() {
+				if f, ok := before.Live(c.keyOf(a.Remove.Path)); ok && f.DeletionVector.ID() == a.Remove.DeletionVector.ID() {
 					r.live = f
 				}
 			}
@@ -110,7 +110,11 @@ func (c *checker) each(ctx context.Context, s *step) error {
 	c.rowIDs(s)
 	c.clustering(s)
 	c.iceberg(s)
-	return c.content(ctx, s)
+	c.tags(s)
+	if err := c.content(ctx, s); err != nil {
+		return err
+	}
+	return c.payload(ctx, s)
 }
 
 // formal finds the beginnings of the lines that are decoded again.

@@ -27,7 +27,9 @@ func (c *checker) stored(ctx context.Context, f *delta.Add, v int64) error {
 		}
 	}
 	within := c.partitionsWithin(f)
-	if !ok || !mapped && len(voids)+len(within)+len(c.lacking[f.Key]) == 0 {
+	since, narrowed := c.goneSince["typeWidening"]
+	narrowed = narrowed && c.authors[f.Key].version < since
+	if !ok || !mapped && !narrowed && len(voids)+len(within)+len(c.lacking[f.Key]) == 0 {
 		return nil
 	}
 	schema, names, err := c.fileColumns(ctx, codec, f)
@@ -38,6 +40,9 @@ func (c *checker) stored(ctx context.Context, f *delta.Add, v int64) error {
 		if holds(schema.Fields(), l.path) {
 			c.find(l.rule, l.version, f.Path, "there are no statistics of %s", strings.Join(l.path, "."))
 		}
+	}
+	if name := narrower(schema.Fields(), c.snap.Stored(c.snap.DataSchema()).Fields()); narrowed && name != "" {
+		c.find(FeatureLeft, since, f.Path, "typeWidening is dropped, and the file has the column %s in a narrower type", name)
 	}
 	for _, name := range names {
 		if voids[name] {
@@ -75,6 +80,44 @@ func (c *checker) partitionsWithin(f *delta.Add) (names []string) {
 		names = append(names, c.snap.PartitionKey(name))
 	}
 	return names
+}
+
+// narrower gives the first column of a file that was widened since, "" if there is none.
+func narrower(stored, now []arrow.Field) string {
+	for _, f := range now {
+		i := slices.IndexFunc(stored, func(s arrow.Field) bool { return s.Name == f.Name })
+		if i >= 0 && narrowerType(stored[i].Type, f.Type) {
+			return f.Name
+		}
+	}
+	return ""
+}
+
+func narrowerType(stored, now arrow.DataType) bool {
+	within, nested := now.(arrow.NestedType)
+	old, same := stored.(arrow.NestedType)
+	switch {
+	case nested && same && len(old.Fields()) == len(within.Fields()) && now.ID() != arrow.STRUCT:
+		for i, f := range within.Fields() { // elements, keys and values have other names in files
+			if narrowerType(old.Fields()[i].Type, f.Type) {
+				return true
+			}
+		}
+		return false
+	case nested && same:
+		return narrower(old.Fields(), within.Fields()) != ""
+	case nested || same:
+		return false
+	}
+	a, sized := stored.(arrow.DecimalType)
+	b, is := now.(arrow.DecimalType)
+	switch {
+	case sized && is:
+		return a.GetPrecision() < b.GetPrecision() || a.GetScale() < b.GetScale()
+	case arrow.IsInteger(stored.ID()) && arrow.IsInteger(now.ID()), arrow.IsFloating(stored.ID()) && arrow.IsFloating(now.ID()):
+		return stored.(arrow.FixedWidthDataType).BitWidth() < now.(arrow.FixedWidthDataType).BitWidth()
+	}
+	return arrow.IsInteger(stored.ID()) && (arrow.IsFloating(now.ID()) || is) || stored.ID() == arrow.DATE32 && now.ID() == arrow.TIMESTAMP
 }
 
 func (c *checker) unreadable(f *delta.Add, v int64, err error) error {

@@ -381,7 +381,7 @@ func TestEachBrokenRuleOfAFeatureIsCaughtByThatRule(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, report.Err(), "the table that is broken below keeps every rule")
 	require.Equal(t, &Report{Version: laidOut, Files: report.Files, Rows: 6}, report)
-	for _, c := range append(protocolTwins, rowTwins...) {
+	for _, c := range slices.Concat(protocolTwins, rowTwins, dropTwins) {
 		t.Run(string(c.rule)+"/"+c.why, func(t *testing.T) {
 			m := whole.copied(t)
 			c.damage(m)

@@ -149,7 +149,7 @@ func (c *checker) typedRows(form typedForm, adds *array.Struct) string {
 		if adds.IsNull(i) || paths.IsNull(i) {
 			continue
 		}
-		f, ok := c.snap.Live(keyOf(c.store.URL(), paths.Value(i)))
+		f, ok := c.snap.Live(c.keyOf(paths.Value(i)))
 		if !ok {
 			continue
 		}

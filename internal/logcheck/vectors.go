@@ -26,7 +26,7 @@ func (c *checker) addVector(s *step, f *delta.Add) {
 	if dv == nil {
 		return
 	}
-	if wrong := descriptor(c.store.URL(), dv); wrong != "" {
+	if wrong := c.descriptor(dv); wrong != "" {
 		c.find(VectorForm, s.v, f.Path, "%s", wrong)
 		c.malformed[dv.ID()] = true
 		return
@@ -43,7 +43,7 @@ func (c *checker) addVector(s *step, f *delta.Add) {
 }
 
 // descriptor tells what is wrong with a descriptor, "" if nothing is.
-func descriptor(root string, dv *delta.DeletionVector) string {
+func (c *checker) descriptor(dv *delta.DeletionVector) string {
 	switch dv.StorageType {
 	case "i":
 		if _, _, err := dv.Inline(); err != nil {
@@ -53,7 +53,7 @@ func descriptor(root string, dv *delta.DeletionVector) string {
 			return "a vector in the log has an offset"
 		}
 	case "u", "p":
-		if _, _, err := dv.FileKey(root); err != nil && !errors.Is(err, delta.ErrUnsupported) {
+		if _, _, err := c.vectorKey(dv); err != nil && !errors.Is(err, delta.ErrUnsupported) {
 			return err.Error()
 		}
 		if dv.SizeInBytes <= 0 || dv.Cardinality <= 0 || dv.Offset != nil && *dv.Offset < 0 {
@@ -116,7 +116,7 @@ func (c *checker) marked(f *delta.Add, data []byte) string {
 
 // frame reads a vector from its file: length, bytes, checksum.
 func (c *checker) frame(ctx context.Context, dv *delta.DeletionVector) ([]byte, error) {
-	key, offset, err := dv.FileKey(c.store.URL())
+	key, offset, err := c.vectorKey(dv)
 	if err != nil {
 		return nil, err
 	}
@@ -151,7 +151,7 @@ var vectorName = regexp.MustCompile(`^deletion_vector_[0-9a-f]{8}(-[0-9a-f]{4}){
 // name looks at the name of a file below a directory. What begins with _ or . is passed over by a
 // vacuum, but for the directories of partitions.
 func (c *checker) name(s *step, file, key, dir string) {
-	if strings.Contains(file, "://") || !s.ours || s.returns() {
+	if delta.IsOutside(key) || strings.Contains(file, "://") || !s.ours || s.returns() {
 		return
 	}
 	rest, ok := strings.CutPrefix(key, dir)
