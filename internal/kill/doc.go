@@ -1,0 +1,13 @@
+// Package kill cuts calls off in the middle, by faults of a store, lost writes of a file system,
+// killed processes and copied disks, and holds what is left against what callers were told. It is
+// tests alone, and every part runs in go test ./...; these commands run more of each, and print
+// what they did:
+//
+//	go test ./internal/kill -count=1 -v -run Sweep -kill.kinds=all     # verbs × store operations × kinds of faults
+//	go test ./internal/kill -count=1 -v -run Cut                       # every file system operation × what a cut leaves
+//	go test ./internal/kill -count=1 -v -run Rounds -kill.rounds=20    # processes killed, commits acknowledged, histories
+//	IDEM_CUTS=1 go test ./internal/kill -count=1 -v -run Images -kill.cuts=40   # copies of ext4 and xfs while written
+//
+// The copies of disks need Linux, root, loop devices and xfsprogs: elsewhere that test says that it
+// did not run, which is a failure when IDEM_CUTS is 1.
+package kill

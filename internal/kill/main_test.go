@@ -1,0 +1,16 @@
+//go:build unix
+
+package kill_test
+
+import (
+	"os"
+	"testing"
+)
+
+// TestMain is the worker of a round if it was started as one.
+func TestMain(m *testing.M) {
+	if spec := os.Getenv(workerEnv); spec != "" {
+		os.Exit(workerMain(spec))
+	}
+	os.Exit(m.Run())
+}

@@ -1,0 +1,90 @@
+package kill_test
+
+import (
+	"flag"
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/idemtable/idem/delta/store/storetest"
+)
+
+var allKinds = flag.String("kill.kinds", "", `"all" sweeps with every kind of fault, also those that look alike to the caller`)
+
+// kindsOf are the faults that an operation is tried with. Of those that a caller cannot tell apart
+// there is one, unless all are asked for.
+func kindsOf(op storetest.Op) []storetest.Kind {
+	kinds := []storetest.Kind{storetest.FailBefore, storetest.TornRead, storetest.TornUpload, storetest.CrashBefore}
+	switch op {
+	case storetest.OpPutIfAbsent, storetest.OpPut, storetest.OpClose, storetest.OpDelete:
+		kinds = append(kinds, storetest.FailAfter, storetest.LateEffect, storetest.CrashAfter)
+	}
+	if *allKinds == "all" {
+		kinds = []storetest.Kind{
+			storetest.FailBefore, storetest.FailAfter, storetest.Timeout, storetest.LostAnswer, storetest.LateEffect, storetest.Duplicate,
+			storetest.Conflict, storetest.Throttle, storetest.Denied, storetest.TornRead, storetest.StaleMissing, storetest.DiskFull,
+			storetest.TornUpload, storetest.CrashBefore, storetest.CrashAfter,
+		}
+	}
+	return slices.DeleteFunc(kinds, func(k storetest.Kind) bool { return !k.AppliesTo(op) })
+}
+
+// ops are the store operations of one run of a call, but for the writes of a stream.
+func (tr *trials) ops(t *testing.T) []storetest.Op {
+	st := storetest.NewFaulty(tr.fresh())
+	var ops []storetest.Op
+	st.Before = func(c storetest.Call) storetest.Fault {
+		ops = append(ops, c.Op)
+		return storetest.Fault{}
+	}
+	_, err := tr.do(tr.b.ctx, st)
+	require.NoError(t, err)
+	require.NotEmpty(t, ops)
+	return ops
+}
+
+// TestSweep lets each store operation of each call go wrong in each way: the claim is held against
+// the log, then the call is made again and must leave what one run leaves.
+func TestSweep(t *testing.T) {
+	calls, points, hits := 0, 0, map[storetest.Kind]int{}
+	everyCall(t, func(t *testing.T, b *base, c call) {
+		tr := newTrials(t, b, c)
+		calls++
+		for i, op := range tr.ops(t) {
+			points++
+			for _, kind := range kindsOf(op) {
+				tr.faulted(t, i+1, kind, hits)
+			}
+		}
+	})
+	total := 0
+	for _, n := range hits {
+		total += n
+	}
+	fmt.Printf("sweeps: %d calls, %d store operations, %d kinds of faults, %d trials\n", calls, points, len(hits), total)
+}
+
+// faulted makes the call with a fault at one operation, and again.
+func (tr *trials) faulted(t *testing.T, at int, kind storetest.Kind, hits map[storetest.Kind]int) {
+	defer func() {
+		if t.Failed() {
+			t.Logf("operation %d, %s", at, kind)
+		}
+	}()
+	mem := tr.fresh()
+	st := storetest.NewFaulty(mem)
+	st.Before = func(c storetest.Call) storetest.Fault {
+		if c.Index == at {
+			return storetest.Fault{Kind: kind}
+		}
+		return storetest.Fault{}
+	}
+	outcome, err := tr.do(tr.b.ctx, st)
+	st.Land(tr.b.ctx)
+	for k, n := range st.Hits() {
+		hits[k] += n
+	}
+	tr.again(t, mem, tr.claim(t, mem, outcome, err))
+}
