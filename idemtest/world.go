@@ -61,7 +61,7 @@ type world struct {
 func (p *proof) world(from *store.Mem) *world {
 	p.clock.set(p.base)
 	w := &world{p: p, st: copied{from.Clone(), p.table.Store().URL()}}
-	w.log = logio.New(w.st, logio.Options{ReadOnly: true, Clock: p.clock, Random: p.opts.Random})
+	w.log = logio.New(w.st, logio.Options{ReadOnly: true, Outside: p.opts.Outside, Clock: p.clock, Random: p.opts.Random})
 	w.env = &plan.Env{
 		Store: w.log.Store(), Stats: w.log, Allocator: memory.DefaultAllocator, MemoryBytes: p.opts.MemoryBytes,
 		Parallelism: 1, TempDir: p.opts.TempDir, Now: p.clock.Now, Logger: p.opts.Logger,
