@@ -85,16 +85,45 @@ func (e *Error) Error() string {
 // found by errors.Is and errors.As only.
 func (e *Error) Unwrap() error { return e.cause }
 
-// classified gives a cause that wraps a sentinel: an error that is none of ours came from what the
+// classified gives a cause that wraps one sentinel: an error that is none of ours came from what the
 // call depends on. An outcome that is unknown has a sentinel already, so nothing was committed.
 func classified(cause error) error {
+	if errors.Is(cause, ErrUnknownOutcome) { // whatever kept us from looking
+		return decided(cause, ErrUnknownOutcome)
+	}
 	for _, s := range sentinels {
 		if errors.Is(cause, s) {
-			return cause
+			return decided(cause, s)
 		}
 	}
 	return fmt.Errorf("%w: %w", cause, ErrInterrupted)
 }
+
+// decided is an error that wraps a sentinel and no other one: what failed on the way may have had its own.
+func decided(err, sentinel error) error {
+	for _, s := range sentinels {
+		if s != sentinel && errors.Is(err, s) {
+			return &decision{error: err, sentinel: sentinel}
+		}
+	}
+	return err
+}
+
+type decision struct {
+	error
+	sentinel error
+}
+
+func (d *decision) Is(target error) bool {
+	for _, s := range sentinels {
+		if s == target {
+			return s == d.sentinel
+		}
+	}
+	return errors.Is(d.error, target)
+}
+
+func (d *decision) As(target any) bool { return errors.As(d.error, target) }
 
 // wrap puts a cause into an Error, once. No secret of a URL gets past it: what a store, the rows' reader or a
 // path in the log said of one is left out.

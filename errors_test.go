@@ -177,3 +177,21 @@ func TestAnErrorThatIsNoneOfOursIsInterrupted(t *testing.T) {
 	classified(t, err)
 	require.True(t, idem.SafeToRunAgain(err), "nothing was committed")
 }
+
+// What failed on the way may have a sentinel of its own, as a winner that cannot be read while the outcome of a
+// commit is looked for; the caller decides by one.
+func TestAnErrorWrapsOneSentinel(t *testing.T) {
+	f := newFixture(t)
+	for _, c := range []struct {
+		cause, want error
+	}{
+		{errors.Join(idem.ErrCorrupt, idem.ErrUnknownOutcome), idem.ErrUnknownOutcome},
+		{fmt.Errorf("%w: %w", idem.ErrUnsupported, idem.ErrInput), idem.ErrInput},
+		{fmt.Errorf("read: %w", idem.ErrCorrupt), idem.ErrCorrupt},
+	} {
+		_, err := f.table.Append(t.Context(), &failingWith{again(r1), c.cause}, idem.Append{Reason: "test"})
+		require.ErrorIs(t, err, c.want)
+		classified(t, err)
+		require.ErrorContains(t, err, c.cause.Error(), "and says all of it")
+	}
+}

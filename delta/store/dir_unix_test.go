@@ -5,6 +5,7 @@ package store_test
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -52,4 +53,21 @@ func TestNamesThatAreNotUTF8(t *testing.T) {
 	require.Equal(t, []string{"a/\xff\xfe"}, keys(t, d))
 	require.NoError(t, d.Delete(t.Context(), "a/\xff\xfe"))
 	require.Empty(t, keys(t, d))
+}
+
+// A log may name a file that the file system has no room for in a name: nothing can be there, and a vacuum
+// that asks is told so, for good.
+func TestANameThatIsTooLongIsOfNoObject(t *testing.T) {
+	d := openDir(t, t.TempDir())
+	for _, key := range []string{strings.Repeat("n", 300), strings.Repeat("n", 300) + "/a", "a/" + strings.Repeat("n", 300)} {
+		_, err := d.Head(t.Context(), key)
+		require.ErrorIs(t, err, store.ErrNotExist)
+		_, err = d.Get(t.Context(), key, 0)
+		require.ErrorIs(t, err, store.ErrNotExist)
+		require.ErrorIs(t, d.GetRange(t.Context(), key, 0, make([]byte, 1)), store.ErrNotExist)
+		require.NoError(t, d.Delete(t.Context(), key))
+		err = d.PutIfAbsent(t.Context(), key, nil)
+		require.Error(t, err, "and none can be put there")
+		require.NotErrorIs(t, err, store.ErrExist)
+	}
 }

@@ -82,7 +82,7 @@ func IsTemp(name string) bool {
 // missing tells whether nothing has the name. A file in the place of a directory above it says
 // so too.
 func missing(err error) bool {
-	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) || errors.Is(err, syscall.ENAMETOOLONG)
 }
 
 // cannotLink tells the errors of file systems that have no hard links (FAT, many FUSE and SMB
