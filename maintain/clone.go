@@ -168,7 +168,7 @@ func (p *clone) Plan(ctx context.Context, now *delta.Snapshot) (*plan.Proposal, 
 			"numRemovedFiles": strconv.FormatInt(p.out.FilesRemoved, 10), "numCopiedFiles": strconv.FormatInt(p.out.FilesCopied, 10),
 			"copiedFilesSize": strconv.FormatInt(p.out.BytesCopied, 10),
 		},
-		Actions: actions, Reads: commit.Reads{WholeTable: now != nil},
+		Actions: actions, Reads: commit.Reads{Everything: now != nil},
 	}, nil
 }
 

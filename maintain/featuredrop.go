@@ -278,7 +278,7 @@ func (p *dropStep) last(ctx context.Context, snap *delta.Snapshot, drop *delta.D
 	}
 	return &plan.Proposal{
 		Operation: "DROP FEATURE", Parameters: map[string]any{"featureName": p.d.request.Feature, "truncateHistory": p.d.request.TruncateHistory},
-		Actions: drop.Last.Actions(), Reads: commit.Reads{WholeTable: true},
+		Actions: drop.Last.Actions(), Reads: commit.Reads{Everything: true},
 	}, nil
 }
 

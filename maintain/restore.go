@@ -86,7 +86,8 @@ func (r *Restored) String() string {
 // away by the restore, or comes after it.
 //
 // Every file that would come back is looked for first: if one is missing, as after a vacuum, the error
-// wraps [idem.ErrInput] and names files, and nothing is changed. A version that the log no longer
+// wraps [idem.ErrInput] and names files, and nothing is changed. While a vacuum is under way that may
+// delete one, it is [idem.ErrConflict]: call again when the vacuum has ended. A version that the log no longer
 // reaches back to is [idem.ErrInput], too, and so is an append-only table that would lose files.
 func RestoreTable(ctx context.Context, t *idem.Table, r Restore) (*Restored, error) {
 	in, err := open(opRestore, t)
@@ -112,6 +113,7 @@ type restore struct {
 	to    Target
 	then  *delta.Snapshot // the version to go back to
 	found map[string]bool // keys of files that are known to be there
+	cuts  vacuums
 	out   Restored
 }
 
@@ -151,7 +153,7 @@ func (p *restore) Plan(ctx context.Context, now *delta.Snapshot) (*plan.Proposal
 	}
 	return &plan.Proposal{
 		Operation: "RESTORE", Parameters: p.parameters(), Metrics: p.metrics(), Actions: actions,
-		Reads: commit.Reads{WholeTable: true},
+		Reads: commit.Reads{Everything: true},
 	}, nil
 }
 
@@ -196,7 +198,14 @@ func changed(a, b *delta.Snapshot) []*delta.Add {
 // complete makes adds of files that come back: they are there, they have their statistics, and the row
 // ids that they were given since.
 func (p *restore) complete(ctx context.Context, now *delta.Snapshot, files []*delta.Add) ([]*delta.Add, error) {
+	old := p.longGone(now, files)
+	if err := p.vacuumed(ctx, now, old); err != nil {
+		return nil, err
+	}
 	if err := p.look(ctx, files); err != nil {
+		return nil, err
+	}
+	if err := p.wary(now, old); err != nil {
 		return nil, err
 	}
 	stats, err := p.in.Log.Stats(ctx, p.then, files)

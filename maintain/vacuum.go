@@ -72,7 +72,8 @@ func (v *Vacuumed) String() string {
 // outside the root. The newest version is looked at again before every batch that is deleted.
 //
 // As Spark does, it commits VACUUM START before and VACUUM END after it deleted, which change nothing
-// that can be read. A second call deletes nothing, commits nothing and is Unchanged; so does one that
+// that can be read. In between, a Restore that needs files which may be among those deleted is
+// refused. A second call deletes nothing, commits nothing and is Unchanged; so does one that
 // finds nothing to delete. Two calls at once delete the same files, which is no error. After a call
 // that failed the rest of the files is still there, and calling again deletes it.
 //
@@ -172,7 +173,7 @@ func (v *vacuum) carryOut(ctx context.Context, files []doomed, retention time.Du
 	for _, f := range files {
 		total += f.size
 	}
-	start := &note{operation: "VACUUM START", parameters: map[string]any{
+	start := &note{operation: vacuumStart, parameters: map[string]any{
 		"retentionCheckEnabled": !v.request.AllowShortRetention, "defaultRetentionMillis": v.snap.TombstoneRetention().Milliseconds(),
 	}, metrics: map[string]string{"numFilesToDelete": strconv.Itoa(len(files)), "sizeOfDataToDelete": strconv.FormatInt(total, 10)}}
 	if v.request.Retention > 0 {
@@ -185,11 +186,11 @@ func (v *vacuum) carryOut(ctx context.Context, files []doomed, retention time.Du
 	if files, err = v.byTheStore(ctx, files, begun.Version, retention); err == nil {
 		err = v.delete(ctx, files)
 	}
-	status := "COMPLETED"
+	status := vacuumCompleted
 	if err != nil {
 		status = "FAILED"
 	}
-	end := &note{operation: "VACUUM END", parameters: map[string]any{"status": status},
+	end := &note{operation: vacuumEnd, parameters: map[string]any{"status": status, startVersion: strconv.FormatInt(begun.Version, 10)},
 		metrics: map[string]string{"numDeletedFiles": strconv.FormatInt(v.out.Files, 10), "numVacuumedDirectories": strconv.Itoa(directories(files))}}
 	res, ended := write(ctx, v.in, inside.Call{Op: opVacuum, Planner: end})
 	switch {

@@ -66,7 +66,7 @@ func TestVacuumDeletesWhatNothingNeeds(t *testing.T) {
 			require.Equal(t, []string{"b/2/y"}, f.rows())
 			require.EqualValues(t, 4, res.Version)
 			require.Equal(t, "VACUUM END", f.last().Operation)
-			require.Equal(t, map[string]any{"status": "COMPLETED"}, f.last().OperationParameters)
+			require.Equal(t, map[string]any{"status": "COMPLETED", "startVersion": "3"}, f.last().OperationParameters)
 
 			again := f.vacuum(maintain.Vacuum{Lite: lite})
 			require.Equal(t, idem.Unchanged, again.Outcome, "the second call")

@@ -39,6 +39,7 @@ const (
 	RuleDeleteRead   Rule = "removed a file that was read"
 	RuleDeleteDelete Rule = "removed a file that we remove"
 	RuleAddAdd       Rule = "added a file that we add"
+	RuleEverything   Rule = "a commit came between"
 )
 
 // Verdict is the answer of Check and Rebase.
@@ -136,6 +137,9 @@ func checkChanges(in *Intent, base State, w *Winner) Verdict {
 		}
 	}
 	v := checkFiles(in, w)
+	if v.Kind == Compatible && in.Reads.Everything {
+		v = replan(RuleEverything, "the plan rests on all that the table was")
+	}
 	v.Version = w.Version
 	return v
 }

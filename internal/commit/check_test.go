@@ -366,3 +366,14 @@ func TestRecordsOfOthers(t *testing.T) {
 		require.Equal(t, rule, v.Rule, app)
 	}
 }
+
+// What rests on all that the table is, as a restore does, stands no commit that comes between, be it a
+// property, a tag without rows or a note that a vacuum began.
+func TestWhatRestsOnEverythingIsPlannedAnewAfterAnyCommit(t *testing.T) {
+	in := *intents()["append"]
+	in.BlindAppend, in.Reads, in.Isolation = false, commit.Reads{Everything: true}, commit.WriteSerializable
+	for name, actions := range winners() {
+		v := commit.Check(&in, base(), &commit.Winner{Version: 5, Actions: actions})
+		require.GreaterOrEqual(t, v.Kind, commit.Replan, "%s: %s", name, v)
+	}
+}

@@ -75,6 +75,11 @@ type Intent struct {
 
 // Reads is what the actions of an Intent depend on. The zero value has read no rows.
 type Reads struct {
+	// Everything says that the actions rest on all that the table is: its files, its definition, its
+	// domains, its tags, and on what was done to it. Any commit of others makes a new plan.
+	Everything bool
+
+	// WholeTable says that they rest on all files.
 	WholeTable bool
 
 	// Touches says whether an added file may hold rows that the write would have had to read. nil
@@ -85,7 +90,9 @@ type Reads struct {
 	Files map[string]struct{}
 }
 
-func (r Reads) any() bool { return r.WholeTable || r.Touches != nil || len(r.Files) > 0 }
+func (r Reads) any() bool {
+	return r.Everything || r.WholeTable || r.Touches != nil || len(r.Files) > 0
+}
 
 // Validate says what is wrong with an intent before anything is sent. Its errors are our own
 // mistakes or those of a caller that builds actions by hand.
