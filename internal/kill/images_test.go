@@ -144,17 +144,17 @@ func (c *crowd) afterCut(m *images, cut cutCopy, f fileSystem) {
 	defer m.detach(at)
 	st, err := store.OpenDir(filepath.Join(at, "table"))
 	require.NoError(t, err)
-	r := replay(t, st, c.plans)
+	r := replay(c.ctx, t, st, c.plans)
 	for _, a := range cut.acked {
 		r.has(t, a)
 	}
-	table, err := idem.OpenStore(t.Context(), st, idem.Options{Parallelism: 1})
+	table, err := idem.OpenStore(c.ctx, st, idem.Options{Parallelism: 1})
 	require.NoError(t, err)
 	for _, list := range c.plans { // the next job of each worker, and the last one that is there
 		c.goesOn(t, table, r, list)
 	}
-	again := replay(t, st, c.plans)
-	rows, err := tabletest.Scan(t.Context(), table)
+	again := replay(c.ctx, t, st, c.plans)
+	rows, err := tabletest.Scan(c.ctx, table)
 	require.NoError(t, err)
 	require.Empty(t, again.model.Rows.Diff(rows))
 }
@@ -163,13 +163,13 @@ func (c *crowd) afterCut(m *images, cut cutCopy, f fileSystem) {
 func (c *crowd) goesOn(t *testing.T, table *idem.Table, r *replayed, list []*job) {
 	for i := len(list) - 1; i >= 0; i-- {
 		if _, there := r.at[appOf(list[i].worker)][i]; there {
-			outcome, _, _, err := list[i].do(t.Context(), table)
+			outcome, _, _, err := list[i].do(c.ctx, table)
 			require.NoError(t, err)
 			require.Equal(t, idem.AlreadyApplied, outcome)
 			return
 		}
 	}
-	outcome, _, _, err := list[0].do(t.Context(), table)
+	outcome, _, _, err := list[0].do(c.ctx, table)
 	require.NoError(t, err)
 	if list[0].verb.tagged() {
 		require.Equal(t, idem.Committed, outcome)

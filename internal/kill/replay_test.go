@@ -3,6 +3,7 @@
 package kill_test
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"path/filepath"
@@ -26,18 +27,18 @@ type replayed struct {
 
 // replay goes through the log from version 0 and does on a model what each commit's tag says; every
 // few versions, and at the end, the table must be the model.
-func replay(t *testing.T, st store.Store, jobs [][]*job) *replayed {
+func replay(ctx context.Context, t *testing.T, st store.Store, jobs [][]*job) *replayed {
 	r := &replayed{at: map[string]map[int]int64{}, model: tabletest.NewModel(), version: versionOf(t, st)}
 	byApp := map[string][]*job{}
 	for worker, list := range jobs {
 		byApp[appOf(worker)] = list
 	}
-	table, err := idem.OpenStore(t.Context(), st, idem.Options{Parallelism: 1})
+	table, err := idem.OpenStore(ctx, st, idem.Options{Parallelism: 1})
 	require.NoError(t, err)
 	require.Equal(t, r.version, table.Version())
 	const every = 40
 	for v := range r.version + 1 {
-		data, err := st.Get(t.Context(), delta.CommitKey(v), 0)
+		data, err := st.Get(ctx, delta.CommitKey(v), 0)
 		require.NoError(t, err)
 		actions, err := delta.DecodeCommit(delta.CommitKey(v), data)
 		require.NoError(t, err, "version %d is torn", v)
@@ -47,14 +48,14 @@ func replay(t *testing.T, st store.Store, jobs [][]*job) *replayed {
 			}
 		}
 		if v%every == every-1 || v == r.version {
-			view, err := table.At(t.Context(), v)
+			view, err := table.At(ctx, v)
 			require.NoError(t, err)
-			rows, err := tabletest.Scan(t.Context(), view)
+			rows, err := tabletest.Scan(ctx, view)
 			require.NoError(t, err)
 			require.Empty(t, r.model.Rows.Diff(rows), "version %d is not the model", v)
 		}
 	}
-	found, err := logcheck.Check(t.Context(), st)
+	found, err := logcheck.Check(ctx, st)
 	require.NoError(t, err)
 	require.Empty(t, found.Findings)
 	return r

@@ -4,6 +4,7 @@ package kill_test
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
 	"errors"
 	"flag"
@@ -31,13 +32,14 @@ var (
 
 const (
 	workers = 32 // processes at once
-	jobs    = 6  // of each
+	jobs    = 5  // of each
 	kills   = 24 // of a round
 )
 
 // crowd is a number of processes at work on one table.
 type crowd struct {
 	t       *testing.T
+	ctx     context.Context // carries the codec
 	spec    spec
 	time    ticks
 	events  chan event
@@ -70,7 +72,8 @@ type event struct {
 func newCrowd(t *testing.T, table string, seed uint64, n, jobs int) *crowd {
 	c := &crowd{t: t, events: make(chan event), living: map[int]*process{}, deaths: map[[2]int]int64{}, pending: map[int]bool{},
 		dice: rand.New(rand.NewPCG(seed, 99)), kills: func(int) bool { return false }}
-	c.spec = spec{Table: table, Scratch: t.TempDir(), Seed: seed, Jobs: jobs}
+	c.spec = spec{Table: table, Scratch: t.TempDir(), Seed: seed, Jobs: jobs, Parquet: seed%4 == 1}
+	c.ctx = c.spec.context(t.Context())
 	var err error
 	c.time, err = openTicks(filepath.Join(c.spec.Scratch, "ticks"))
 	require.NoError(t, err)
@@ -78,7 +81,7 @@ func newCrowd(t *testing.T, table string, seed uint64, n, jobs int) *crowd {
 	if seed%2 == 0 {
 		properties["delta.enableDeletionVectors"] = "true"
 	}
-	_, _, err = idem.Create(t.Context(), table, tabletest.Definition([]string{"day"}, properties), idem.Options{Parallelism: 1})
+	_, _, err = idem.Create(c.ctx, table, tabletest.Definition([]string{"day"}, properties), idem.Options{Parallelism: 1})
 	require.NoError(t, err)
 	for worker := range n {
 		c.plans = append(c.plans, jobsOf(seed, worker, jobs))
@@ -205,7 +208,7 @@ func TestRounds(t *testing.T) {
 			require.Positive(t, c.killed)
 			st, err := store.OpenDir(c.spec.Table)
 			require.NoError(t, err)
-			r := replay(t, st, c.plans)
+			r := replay(c.ctx, t, st, c.plans)
 			all := c.attempts()
 			for _, a := range all {
 				r.has(t, a)

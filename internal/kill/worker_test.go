@@ -10,6 +10,7 @@ import (
 	"os"
 
 	"github.com/idemtable/idem"
+	"github.com/idemtable/idem/internal/tabletest"
 )
 
 const workerEnv = "IDEM_KILL_WORKER"
@@ -20,6 +21,15 @@ type spec struct {
 	Seed           uint64
 	Worker, Life   int
 	Jobs           int
+	Parquet        bool // data files and checkpoints are Parquet, and not those of the stub
+}
+
+// context carries the codec.
+func (s spec) context(ctx context.Context) context.Context {
+	if s.Parquet {
+		return ctx
+	}
+	return tabletest.Codec(ctx)
 }
 
 // workerMain does the jobs of one worker, from the first, whatever an earlier life of it did.
@@ -27,7 +37,7 @@ func workerMain(text string) int {
 	var s spec
 	err := json.Unmarshal([]byte(text), &s)
 	if err == nil {
-		err = s.work(context.Background())
+		err = s.work(s.context(context.Background()))
 	}
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "worker %d, life %d: %v\n", s.Worker, s.Life, err)
