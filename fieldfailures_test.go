@@ -1,6 +1,7 @@
 package idem_test
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -14,6 +15,8 @@ import (
 	"github.com/idemtable/idem/delta"
 	"github.com/idemtable/idem/delta/store"
 	"github.com/idemtable/idem/delta/store/storetest"
+	"github.com/idemtable/idem/internal/tabletest"
+	"github.com/idemtable/idem/maintain"
 )
 
 // What made users of other systems lose or double rows, and does not here. Each test is named after
@@ -233,4 +236,88 @@ func TestAPathThatIsAddedAgainCountsWithItsNewestStatistics(t *testing.T) {
 	require.NoError(t, err)
 	require.EqualValues(t, 1, res.FilesRemoved)
 	require.Equal(t, []string{"a/9/9/n"}, f.rows(), "skipping an older entry of a path brings no file back")
+}
+
+// shifting gives other rows each time that it is read.
+type shifting struct{ *rewound }
+
+func (s *shifting) Rewind(context.Context) error {
+	s.rewinds++
+	s.RecordReader = rowsOf(order{"d9", int64(100 + s.rewinds), 9, "shifted"})
+	return nil
+}
+
+func TestTheSourceOfAMergeIsReadOnce(t *testing.T) {
+	f := newFixture(t)
+	_, err := f.table.Append(t.Context(), rowsOf(r1, r2, r3), idem.Append{Reason: "test"})
+	require.NoError(t, err)
+	in := &shifting{again(r1b, order{"d9", 9, 1, "new"})}
+	res, err := f.table.Merge(t.Context(), in, idem.Merge{On: []string{"id"}, Newer: []string{"seq"}})
+	require.NoError(t, err)
+	require.Zero(t, in.rewinds)
+	require.EqualValues(t, 2, res.RowsRead)
+	require.ElementsMatch(t, []string{"a/1/2/X", "a/2/1/y", "b/3/1/z", "d9/9/1/new"}, f.rows())
+}
+
+func TestAMergeOfNothingReadsNothing(t *testing.T) {
+	f := newFixture(t)
+	for i := range 20 {
+		_, err := f.table.Append(t.Context(), many(fmt.Sprint("d", i), i*100, 100, 1, 100), idem.Append{Reason: "test"})
+		require.NoError(t, err)
+	}
+	f.store.Reset()
+	res, err := f.table.Merge(t.Context(), rowsOf(), idem.Merge{On: []string{"id"}, Newer: []string{"seq"}})
+	require.NoError(t, err)
+	require.Equal(t, idem.Unchanged, res.Outcome)
+	require.Zero(t, f.store.Count(storetest.OpGetRange)+f.store.Count(storetest.OpCreate))
+	require.LessOrEqual(t, f.store.Calls(), 1, "one look whether that is still the newest version")
+}
+
+func TestALongLogIsOpenedByFewRequests(t *testing.T) {
+	const commits = 6000
+	f := newFixture(t)
+	for v := int64(1); v <= commits; v++ {
+		data, err := delta.EncodeCommit([]delta.Action{{CommitInfo: &delta.CommitInfo{Timestamp: v, Operation: "WRITE", TxnID: fmt.Sprint(v)}}, {Txn: &delta.Txn{AppID: "job", Version: v}}})
+		require.NoError(t, err)
+		require.NoError(t, f.mem.PutIfAbsent(t.Context(), delta.CommitKey(v), data))
+	}
+	open := func() *idem.Table {
+		f.store.Reset()
+		table, err := idem.OpenStore(t.Context(), f.store, idem.Options{Parallelism: 1})
+		require.NoError(t, err)
+		require.EqualValues(t, commits, table.Version())
+		return table
+	}
+	table := open()
+	require.Equal(t, 1, f.store.Count(storetest.OpList), "one list")
+	require.LessOrEqual(t, f.store.Calls(), commits+4, "and each commit once, side by side if Parallelism allows")
+	_, err := maintain.Checkpoint(t.Context(), table)
+	require.NoError(t, err)
+	table = open()
+	require.LessOrEqual(t, f.store.Calls(), 8, "with a checkpoint: %v", f.store.Transcript())
+	_, err = f.other().AppendWithTxn(t.Context(), rowsOf(r1), idem.Txn{AppID: "job", Version: commits + 1})
+	require.NoError(t, err)
+	f.store.Reset()
+	_, err = table.Refresh(t.Context())
+	require.NoError(t, err)
+	require.LessOrEqual(t, f.store.Calls(), 3, "one commit more costs one get more: %v", f.store.Transcript())
+}
+
+func TestAThousandMergesHoldNoMoreThanTheFirst(t *testing.T) {
+	gauge := newGauge(1 << 40)
+	ctx := tabletest.Codec(t.Context())
+	table, _, err := idem.CreateStore(ctx, gauge.store, idem.Definition{Schema: orders}, idem.Options{Parallelism: 1, Allocator: gauge})
+	require.NoError(t, err)
+	var early int64
+	for i := range 1000 {
+		gauge.most.Store(0)
+		res, err := table.Merge(ctx, many("d1", 0, 20, i+1, 20), idem.Merge{On: []string{"id"}, Newer: []string{"seq"}})
+		require.NoError(t, err)
+		require.EqualValues(t, 20, res.Inserted+res.Updated)
+		require.Zero(t, gauge.held.Load(), "merge %d gives everything back", i)
+		if i < 20 {
+			early = max(early, gauge.most.Load())
+		}
+		require.LessOrEqual(t, gauge.most.Load(), early, "merge %d takes no more than one of the first", i)
+	}
 }
