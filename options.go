@@ -26,7 +26,10 @@ type Options struct {
 	// Logger takes warnings and what was decided, without secrets of URLs. nil discards.
 	Logger *slog.Logger
 
-	// Allocator makes Arrow buffers. nil is the Go allocator.
+	// Allocator makes Arrow buffers. nil is the Go allocator. One that panics when it has nothing left
+	// ends the call by that panic, as it would where memory ends: the table stays whole, as after a
+	// killed process. With Parallelism 1 the panic is on the caller's goroutine and can be recovered;
+	// otherwise it may end the process. Bound the memory of a call by MemoryBytes.
 	Allocator memory.Allocator
 
 	// MemoryBytes is the budget of one call for rows; what exceeds it is spilled to TempDir. Data files

@@ -90,7 +90,7 @@ func (tr *trials) claim(t *testing.T, st store.Store, outcome idem.Outcome, err 
 		require.Equal(t, idem.Committed, outcome)
 		require.True(t, landed || tr.none || made >= tr.commits, "what was acknowledged is there")
 	case errors.Is(err, idem.ErrUnknownOutcome), errors.Is(err, storetest.ErrCrashed):
-	case errors.Is(err, storetest.ErrInjected), errors.Is(err, syscall.ENOSPC), classified(err):
+	case errors.Is(err, storetest.ErrInjected), errors.Is(err, store.ErrNotExist), errors.Is(err, syscall.ENOSPC), classified(err):
 		require.False(t, landed, "a call that failed for certain left nothing: %v", err)
 	default:
 		t.Fatalf("an error of no kind: %v", err)

@@ -160,13 +160,8 @@ func (s *checkpointSource) completeDeferred(deferred map[string]*delta.Add, emit
 		}
 		return nil
 	})
-	if s.err != nil || stopped {
-		return
-	}
-	for a := range s.snap.Files() { // in order, those of which no checkpoint is left
-		left, ok := deferred[logicalFile(a)]
-		if ok && !emit(delta.Action{Add: left}) {
-			return
-		}
+	if s.err == nil && !stopped && len(deferred) > 0 {
+		// Written without them, the checkpoint would be where they are lost for good: their commits go.
+		s.err = fmt.Errorf("the checkpoint that has the statistics of %d files cannot be read any more: open the table anew", len(deferred))
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/idemtable/idem/delta"
+	"github.com/idemtable/idem/delta/store"
 	"github.com/idemtable/idem/delta/store/storetest"
 	"github.com/idemtable/idem/internal/logio"
 )
@@ -52,6 +53,26 @@ func TestStatisticsSurviveCheckpoints(t *testing.T) {
 	snap, err = l.Load(t.Context())
 	require.NoError(t, err)
 	requireTable(t, snap, 4, "bb", "ccc", "dddd")
+	requireStats(t, l, snap)
+}
+
+// A checkpoint without the statistics that an earlier one had would lose them for good, once the log is
+// cleaned up. While the earlier one cannot be read, as behind a store that says that it is not there,
+// none is written.
+func TestNoCheckpointLosesStatisticsThatCannotBeRead(t *testing.T) {
+	tb := newHistory(t)
+	tb.checkpoint(2)
+	l, faulty := tb.log(logio.Options{})
+	snap, err := l.Load(t.Context())
+	require.NoError(t, err)
+	faulty.Reset(storetest.Rule{Key: delta.CheckpointKey(2), Fault: storetest.Fault{Kind: storetest.StaleMissing}})
+	require.ErrorContains(t, l.Checkpoint(t.Context(), snap, tb.clock.now), "statistics")
+	require.Positive(t, faulty.Hits()[storetest.StaleMissing])
+	_, err = tb.mem.Head(t.Context(), delta.CheckpointKey(4))
+	require.ErrorIs(t, err, store.ErrNotExist)
+
+	faulty.Reset()
+	require.NoError(t, l.Checkpoint(t.Context(), snap, tb.clock.now))
 	requireStats(t, l, snap)
 }
 
