@@ -136,26 +136,49 @@ func (v *vacuum) resolved(r *delta.Remove, take func(*delta.Remove) error) error
 
 // listed finds the files to delete by listing the store.
 func (v *vacuum) listed(ctx context.Context) ([]doomed, error) {
-	var files []doomed
-	var tables []string // directories of other tables
-	names := newNames(v.snap)
+	s := &sieve{before: v.out.Before, keep: v.keep, names: newNames(v.snap)}
 	for info, err := range v.in.Env.Store.List(ctx, "", "") {
 		if err != nil {
 			return nil, fmt.Errorf("list the table: %w", err)
 		}
-		if dir, found := otherTable(info.Key); found && (len(tables) == 0 || tables[len(tables)-1] != dir) {
-			tables = append(tables, dir)
-		}
-		if info.ModTime.Before(v.out.Before) && !names.hidden(info.Key) && !v.keep.has(info.Key) {
-			files = append(files, doomed{key: info.Key, size: info.Size, at: info.ModTime})
-		}
+		s.see(info)
 	}
-	if len(tables) == 0 {
-		return files, nil
+	return s.doomed(), nil
+}
+
+// sieve tells the files that go from those that stay. It sees the objects of a table in the order of a list, and
+// decides when it has seen all.
+type sieve struct {
+	before time.Time
+	keep   *keepers
+	names  *names
+
+	files  []doomed
+	tables []string // directories of other tables
+}
+
+func (s *sieve) see(info store.Info) {
+	if dir, found := otherTable(info.Key); found && (len(s.tables) == 0 || s.tables[len(s.tables)-1] != dir) {
+		s.tables = append(s.tables, dir)
 	}
-	return slices.DeleteFunc(files, func(f doomed) bool {
-		return slices.ContainsFunc(tables, func(dir string) bool { return strings.HasPrefix(f.key, dir) })
-	}), nil
+	if s.old(info) && !s.keep.has(info.Key) {
+		s.files = append(s.files, doomed{key: info.Key, size: info.Size, at: info.ModTime})
+	}
+}
+
+// old is true of a file that is a vacuum's to delete unless something needs it.
+func (s *sieve) old(info store.Info) bool {
+	return info.ModTime.Before(s.before) && !s.names.hidden(info.Key)
+}
+
+// doomed are the files that go: those of other tables do not.
+func (s *sieve) doomed() []doomed {
+	if len(s.tables) == 0 {
+		return s.files
+	}
+	return slices.DeleteFunc(s.files, func(f doomed) bool {
+		return slices.ContainsFunc(s.tables, func(dir string) bool { return strings.HasPrefix(f.key, dir) })
+	})
 }
 
 // otherTable gives the directory, with its slash, of a table below the root whose log a key is in.
@@ -252,27 +275,66 @@ func (v *vacuum) logged(ctx context.Context) ([]doomed, error) {
 	return v.there(ctx, keys)
 }
 
-// there keeps the files that exist and are old enough.
+// there keeps the files that exist, are old enough and are not another table's.
 func (v *vacuum) there(ctx context.Context, keys []string) ([]doomed, error) {
-	names := newNames(v.snap)
-	found := make([]*doomed, len(keys))
+	s := &sieve{before: v.out.Before, keep: v.keep, names: newNames(v.snap)}
+	found := make([]*store.Info, len(keys))
 	err := plan.ForEach(ctx, v.in.Env.Parallelism, len(keys), func(ctx context.Context, i int) error {
 		info, err := v.in.Env.Store.Head(ctx, keys[i])
 		if errors.Is(err, store.ErrNotExist) {
 			return nil
 		}
-		if err == nil && info.ModTime.Before(v.out.Before) && !names.hidden(keys[i]) {
-			found[i] = &doomed{key: keys[i], size: info.Size, at: info.ModTime}
+		if err == nil && s.old(info) {
+			found[i] = &info
 		}
 		return err
 	})
-	var out []doomed
-	for _, f := range found {
-		if f != nil {
-			out = append(out, *f)
+	if err != nil {
+		return nil, err
+	}
+	var infos []store.Info
+	for _, info := range found {
+		if info != nil {
+			infos = append(infos, *info)
 		}
 	}
-	return out, err
+	if err := v.otherTables(ctx, s, infos); err != nil {
+		return nil, err
+	}
+	for _, info := range infos {
+		s.see(info)
+	}
+	return s.doomed(), nil
+}
+
+// otherTables looks for a log in each directory above a file: a log may name, as removed, what is another
+// table's by now.
+func (v *vacuum) otherTables(ctx context.Context, s *sieve, files []store.Info) error {
+	looked := map[string]bool{}
+	var dirs []string
+	for _, f := range files {
+		for dir := path.Dir(f.Key); dir != "." && !looked[dir]; dir = path.Dir(dir) {
+			looked[dir] = true
+			dirs = append(dirs, dir)
+		}
+	}
+	tables := make([]string, len(dirs))
+	err := plan.ForEach(ctx, v.in.Env.Parallelism, len(dirs), func(ctx context.Context, i int) error {
+		for _, err := range v.in.Env.Store.List(ctx, dirs[i]+"/"+delta.LogDir, "") {
+			if err != nil {
+				return fmt.Errorf("look for another table in %s: %w", dirs[i], err)
+			}
+			tables[i] = dirs[i] + "/"
+			break
+		}
+		return nil
+	})
+	for _, dir := range tables {
+		if dir != "" {
+			s.tables = append(s.tables, dir)
+		}
+	}
+	return err
 }
 
 // directories counts the directories of files.

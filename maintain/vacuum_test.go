@@ -368,3 +368,26 @@ func TestVacuumGoesByTheStoresClock(t *testing.T) {
 	require.True(t, f.has("part-of-a-writer-at-work.parquet"), "it is a moment old, whatever our clock says")
 	require.False(t, f.has("part-dead.parquet"))
 }
+
+// A directory that was a partition may be another table's by now: what the log removed there is not ours to
+// delete, whether the store is listed or the log is asked.
+func TestVacuumLeavesFilesOfAnotherTableThatTheLogRemoved(t *testing.T) {
+	for _, lite := range []bool{false, true} {
+		f := newFixture(t, idem.Definition{PartitionBy: []string{"p"}})
+		f.append(row{"a", 1, "x"}, row{"b", 2, "y"})
+		f.delete("id >= 1")
+		f.put("p=a/_delta_log/00000000000000000000.json")
+		f.clock.now = f.clock.now.Add(8 * day)
+		res := f.vacuum(maintain.Vacuum{Lite: lite})
+		require.EqualValues(t, 1, res.Files, "lite: %t", lite)
+		left := 0
+		for _, key := range f.dataFiles() {
+			if strings.HasPrefix(key, "p=a/part-") {
+				left++
+			}
+			require.False(t, strings.HasPrefix(key, "p=b/"), key)
+		}
+		require.Equal(t, 1, left)
+		require.NoError(t, f.mem.Delete(t.Context(), "p=a/_delta_log/00000000000000000000.json"))
+	}
+}
