@@ -62,6 +62,7 @@ var law = map[string]room{
 	"changes":               {row: 7},
 	"internal/tabletest":    {row: 7},
 	"internal/sim":          {row: 8},
+	"internal/smallscope":   {row: 8},
 	"internal/kill":         {row: 8},
 	"internal/conformance":  {row: 8, outside: []string{parquet}},
 	"internal/interop":      {row: 8},

@@ -1,0 +1,193 @@
+package smallscope_test
+
+import (
+	"flag"
+	"fmt"
+	"hash/fnv"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"runtime"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/idemtable/idem/delta/store/storetest"
+	"github.com/idemtable/idem/internal/smallscope"
+)
+
+var (
+	faultsFlag = flag.Int("smallscope.faults", 0, "all pairs with at most so many faults, and a part of those with one more")
+	partsFlag  = flag.Int("smallscope.parts", 32, "the number of parts of what has one fault more; 0: none of it")
+	rotateFlag = flag.Int("smallscope.rotate", -1, "which part; -1: the sources decide")
+	allFlag    = flag.Bool("smallscope.all", false, "all pairs with at most two faults, with and without deletion vectors")
+	pairFlag   = flag.String("smallscope.pair", "Append × Append", "the pair that TestPair prints")
+)
+
+// TestMain lets garbage gather: a pair makes much and keeps little.
+func TestMain(m *testing.M) {
+	debug.SetGCPercent(400)
+	os.Exit(m.Run())
+}
+
+// unit is a pair and how far it is gone through.
+type unit struct {
+	pair  smallscope.Pair
+	scope smallscope.Scope
+}
+
+// units are what the flags ask for.
+func units(t *testing.T) []unit {
+	var out []unit
+	for _, p := range smallscope.Pairs() {
+		for _, vectors := range []bool{false, true} {
+			if *allFlag {
+				out = append(out, unit{p, smallscope.Scope{Faults: 2, Vectors: vectors}})
+			} else if !vectors {
+				out = append(out, unit{p, smallscope.Scope{Faults: *faultsFlag}})
+			}
+		}
+	}
+	if *allFlag || *partsFlag == 0 || testing.Short() {
+		return out
+	}
+	part := *rotateFlag
+	if part < 0 {
+		part = sources(t)
+	}
+	t.Logf("part %d of %d with %d faults", part%*partsFlag, *partsFlag, *faultsFlag+1)
+	return append(out, rotated(part)...)
+}
+
+// rotated are the pairs of one part, with one fault more. Those of vacuum with two faults take minutes
+// each: they are for -smallscope.all.
+func rotated(part int) []unit {
+	var out []unit
+	for i, p := range smallscope.Pairs() {
+		if *faultsFlag > 0 && (p.First == smallscope.Vacuum || p.Second == smallscope.Vacuum) {
+			continue
+		}
+		for j, vectors := range []bool{false, true} {
+			if (2*i+j)%*partsFlag == part%*partsFlag {
+				out = append(out, unit{p, smallscope.Scope{Faults: *faultsFlag + 1, Vectors: vectors}})
+			}
+		}
+	}
+	return out
+}
+
+// sources is a number that changes with the sources of what is checked.
+func sources(t *testing.T) int {
+	h := fnv.New32a()
+	for _, dir := range []string{"../..", "../../delta", "../commit", "../engine", "../logio", "../plan", "../../maintain"} {
+		files, err := filepath.Glob(filepath.Join(dir, "*.go"))
+		require.NoError(t, err)
+		require.NotEmpty(t, files, dir)
+		for _, f := range files {
+			if strings.HasSuffix(f, "_test.go") {
+				continue
+			}
+			data, err := fs.ReadFile(os.DirFS(dir), filepath.Base(f))
+			require.NoError(t, err)
+			h.Write(data)
+		}
+	}
+	return int(h.Sum32() >> 1)
+}
+
+// totals are sums over pairs.
+type totals struct {
+	mu                                       sync.Mutex
+	interleavings                            float64
+	states, pruned, ends, logs, runs, worked int
+	faults                                   map[storetest.Kind]int
+	failed                                   []*smallscope.Report
+}
+
+func (s *totals) add(r *smallscope.Report) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.worked++
+	s.interleavings += r.Interleavings
+	s.states, s.pruned, s.ends, s.logs, s.runs = s.states+r.States, s.pruned+r.Pruned, s.ends+r.Ends, s.logs+r.Logs, s.runs+r.Runs
+	for k, n := range r.Faults {
+		s.faults[k] += n
+	}
+	if len(r.Broken) > 0 {
+		s.failed = append(s.failed, r)
+	}
+}
+
+// work goes through units on all processors and stops soon after the first failure.
+func work(list []unit) *totals {
+	s := &totals{faults: map[storetest.Kind]int{}}
+	var next atomic.Int64
+	var stop atomic.Bool
+	var wg sync.WaitGroup
+	for range runtime.GOMAXPROCS(0) {
+		wg.Go(func() {
+			for i := int(next.Add(1)) - 1; i < len(list) && !stop.Load(); i = int(next.Add(1)) - 1 {
+				r := smallscope.Check(list[i].pair, list[i].scope, nil)
+				s.add(r)
+				stop.Store(len(r.Broken) > 0)
+			}
+		})
+	}
+	wg.Wait()
+	return s
+}
+
+func TestPairs(t *testing.T) {
+	list := units(t)
+	s := work(list)
+	var faults []string
+	for _, k := range slices.Sorted(maps.Keys(s.faults)) {
+		faults = append(faults, fmt.Sprintf("%s %d", k, s.faults[k]))
+	}
+	t.Logf("smallscope: %d pairs, %.4g interleavings, %d states, %d pruned, %d ends, %d versions compared, %d runs of a writer; faults: %s",
+		s.worked, s.interleavings, s.states, s.pruned, s.ends, s.logs, s.runs, strings.Join(faults, ", "))
+	for _, r := range s.failed {
+		t.Error(r)
+	}
+	if t.Failed() {
+		return
+	}
+	require.Equal(t, len(list), s.worked)
+	require.GreaterOrEqual(t, s.worked, 169)
+	require.Greater(t, s.interleavings, float64(s.ends))
+	if *faultsFlag == 0 && !*allFlag {
+		return // which faults the part of this commit meets depends on the part
+	}
+	for _, k := range smallscope.Kinds() {
+		require.GreaterOrEqual(t, s.faults[k], 1000, "the fault %s is hardly met", k)
+	}
+}
+
+// TestPair prints one pair: with -v, and a pair that failed.
+func TestPair(t *testing.T) {
+	for _, p := range smallscope.Pairs() {
+		if p.String() != *pairFlag {
+			continue
+		}
+		r := smallscope.Check(p, smallscope.Scope{Faults: *faultsFlag}, nil)
+		if len(r.Broken) > 0 {
+			t.Fatal(r)
+		}
+		t.Log(r)
+		return
+	}
+	t.Fatalf("there is no pair %q", *pairFlag)
+}
+
+func TestAPairIsTheSameEveryTime(t *testing.T) {
+	p := smallscope.Pair{First: smallscope.MergeSame, Second: smallscope.Delete}
+	first, second := smallscope.Check(p, smallscope.Scope{Faults: 1}, nil), smallscope.Check(p, smallscope.Scope{Faults: 1}, nil)
+	require.Equal(t, first.String(), second.String())
+	require.True(t, first.SameEnds(second))
+}

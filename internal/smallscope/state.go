@@ -1,0 +1,165 @@
+package smallscope
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/idemtable/idem/delta/store/storetest"
+)
+
+// seat is where a writer stands.
+type seat struct {
+	life int
+	at   *node
+	dead bool // it died in a call that nobody may repeat
+}
+
+func (s seat) ended() bool { return s.dead || s.at.op == nil }
+
+// state is everything at one moment.
+type state struct {
+	disk   *disk
+	seats  [2]seat
+	late   []late
+	faults int
+}
+
+// identity tells states apart.
+type identity [4]uint64
+
+func (s *state) identity() identity {
+	id := identity{s.disk.sum, 0, 0, uint64(s.faults)}
+	for i, w := range s.seats {
+		id[1+i] = w.at.id
+		if w.dead {
+			id[1+i] = mix(w.at.id, uint64(w.life))
+		}
+	}
+	for _, l := range s.late {
+		id[3] += mix(newObject(l.op.key, l.op.data, now, l.by).sum, 2) << 8
+	}
+	return id
+}
+
+func (s *state) over() bool { return s.seats[0].ended() && s.seats[1].ended() }
+
+// move is one choice: whose operation, and what becomes of it; or that an effect lands.
+type move struct {
+	who   int
+	fault storetest.Kind
+	lands int // 1 + the place of the effect that lands
+}
+
+// moves are the choices that there are.
+func (x *explorer) moves(s *state) []move {
+	var out []move
+	for w, seat := range s.seats {
+		if seat.ended() {
+			continue
+		}
+		if x.rel.turns(w, seat.at) {
+			out = append(out, move{who: w})
+		}
+		if s.faults < x.scope.Faults {
+			for _, k := range seat.at.mayFail() {
+				if k == storetest.LateEffect {
+					x.rel.sent(seat.at.op)
+				}
+				out = append(out, move{who: w, fault: k})
+			}
+		}
+	}
+	for i := range s.late {
+		out = append(out, move{lands: i + 1})
+	}
+	return out
+}
+
+// waits says whether a writer stops before its operation for others, or for a fault.
+func (x *explorer) waits(s *state, w int) bool {
+	at := s.seats[w].at
+	return x.rel.turns(w, at) || s.faults < x.scope.Faults && at.mayFail() != nil
+}
+
+// take is the state after a move, each writer before an operation for which it waits.
+func (x *explorer) take(s *state, m move) (*state, error) {
+	next := &state{disk: s.disk, seats: s.seats, late: s.late, faults: s.faults}
+	if m.lands > 0 {
+		l := s.late[m.lands-1]
+		next.late = append(append([]late(nil), s.late[:m.lands-1]...), s.late[m.lands:]...)
+		var a *answer
+		next.disk, a = s.disk.perform(l.op, l.by, x.hooks.lie())
+		x.tell("what writer %d sent lands: %s %s -> %s", l.by.writer+1, l.op.kind, short(l.op.key), a.word())
+		return next, nil
+	}
+	if m.fault != storetest.None {
+		next.faults++
+		x.faults[m.fault]++
+	}
+	if err := x.operate(next, m); err != nil {
+		return nil, err
+	}
+	return next, x.settle(next, m.who)
+}
+
+// settle lets a writer go on up to where it waits.
+func (x *explorer) settle(s *state, w int) error {
+	for !s.seats[w].ended() && !x.waits(s, w) {
+		if err := x.operate(s, move{who: w}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// operate carries out one operation of a writer.
+func (x *explorer) operate(s *state, m move) error {
+	seat := &s.seats[m.who]
+	n, by := seat.at, author{m.who, seat.life}
+	if rule := n.protocol(s.disk); rule != "" {
+		x.tellOp(m, n, nil)
+		return fmt.Errorf("writer %d: %s", m.who+1, rule)
+	}
+	var a *answer
+	switch m.fault {
+	case storetest.None:
+		s.disk, a = s.disk.perform(n.op, by, x.hooks.lie())
+	case storetest.CrashBefore, storetest.CrashAfter:
+		if m.fault == storetest.CrashAfter {
+			s.disk, _ = s.disk.perform(n.op, by, x.hooks.lie())
+		}
+		x.tellOp(m, n, nil)
+		return x.restart(seat, m.who)
+	case storetest.LateEffect:
+		s.late = append(s.late[:len(s.late):len(s.late)], late{n.op, by})
+		fallthrough
+	default:
+		s.disk, a = s.disk.befall(m.fault, n.op, by, x.hooks.lie())
+	}
+	return x.goOn(seat, m, a)
+}
+
+func (x *explorer) goOn(seat *seat, m move, a *answer) error {
+	n := seat.at
+	next, err := x.program(m.who, seat.life).step(n, a)
+	if err != nil {
+		return err
+	}
+	x.tellOp(m, n, a)
+	if seat.at = next; next.op == nil {
+		x.tell("%swriter %d ends: %s", strings.Repeat(" ", 40*m.who), m.who+1, next.end)
+	}
+	return nil
+}
+
+// restart is what follows a crash.
+func (x *explorer) restart(seat *seat, w int) error {
+	if !x.jobs[w].repeatable() {
+		seat.dead = true
+		return nil
+	}
+	seat.life++
+	seat.at = x.program(w, seat.life).root
+	x.tell("%swriter %d starts again", strings.Repeat(" ", 40*w), w+1)
+	return nil
+}
