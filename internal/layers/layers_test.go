@@ -64,6 +64,7 @@ var law = map[string]room{
 	"internal/sim":          {row: 8},
 	"internal/smallscope":   {row: 8},
 	"internal/kill":         {row: 8},
+	"internal/metamorphic":  {row: 8},
 	"internal/conformance":  {row: 8, outside: []string{parquet}},
 	"internal/interop":      {row: 8},
 	"internal/layers":       {row: 8},
