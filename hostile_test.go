@@ -88,8 +88,6 @@ type prey struct {
 	base *store.Mem // the table at version 1
 	file delta.Add  // its one file
 	data []byte
-	rows []string
-	keys map[string]bool // what a table of that kind may ask for, beside names that idem makes
 }
 
 func newPrey(t *testing.T) *prey {

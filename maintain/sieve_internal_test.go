@@ -56,6 +56,12 @@ func drawnPath(r *rand.Rand, root, key string) string {
 
 // goes is the naive twin of the sieve: which of the keys a vacuum deletes.
 func goes(keys []string, live map[string]bool, young map[string]bool, partition string) (out []string) {
+	var tables []string
+	for _, key := range keys {
+		if dir, _, found := strings.Cut(key, "/_delta_log/"); found {
+			tables = append(tables, dir+"/")
+		}
+	}
 	for _, key := range keys {
 		stays := live[key] || young[key] || strings.HasPrefix(key, "metadata/")
 		for i, element := range strings.Split(key, "/") {
@@ -63,10 +69,8 @@ func goes(keys []string, live map[string]bool, young map[string]bool, partition 
 				stays = true
 			}
 		}
-		for _, other := range keys {
-			if dir, _, found := strings.Cut(other, "/_delta_log/"); found && strings.HasPrefix(key, dir+"/") {
-				stays = true
-			}
+		for _, dir := range tables {
+			stays = stays || strings.HasPrefix(key, dir)
 		}
 		if !stays {
 			out = append(out, key)
