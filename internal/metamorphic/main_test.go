@@ -18,7 +18,7 @@ import (
 // The size of a plain run: histories in one world, and steps of each. -rapid.checks and -rapid.steps
 // ask for more.
 const (
-	plainChecks = "6"
+	plainChecks = "5"
 	plainSteps  = "10"
 )
 
