@@ -346,6 +346,12 @@ func TestCreateRefusesRules(t *testing.T) {
 		{"a default that cannot be converted", func(d *idem.Definition) { d.Columns["loaded"] = idem.Column{Default: "'soon'"} }, []string{"loaded", "soon"}},
 		{"numbers in a text", func(d *idem.Definition) { d.Columns["user"] = idem.Column{Identity: &idem.Identity{}} }, []string{"user"}},
 		{"a length of a number", func(d *idem.Definition) { d.Columns["id"] = idem.Column{Type: "varchar(3)"} }, []string{"id"}},
+		{"one column by two spellings", func(d *idem.Definition) {
+			d.Columns["USER"], d.Columns["user"] = idem.Column{Comment: "x"}, idem.Column{Comment: "y"}
+		}, []string{"USER", "user", "once"}},
+		{"a default longer than its column", func(d *idem.Definition) {
+			d.Columns["state"] = idem.Column{Type: "varchar(2)", Default: "'new'"}
+		}, []string{"state", "'new'", "varchar(2)"}},
 		{"numbers that partition", func(d *idem.Definition) { d.PartitionBy = []string{"ID"} }, []string{`"id"`, "partition"}},
 		{"clusters of partitions", func(d *idem.Definition) { d.ClusterBy = []string{"user"} }, []string{"clustering"}},
 	} {

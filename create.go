@@ -69,7 +69,9 @@ type Column struct {
 	Comment string
 
 	// Type is the SQL type of strings with a length, "varchar(10)", "char(2)", "array<varchar(5)>": rows
-	// with longer texts are refused. "" is no such type.
+	// with longer texts are refused. "" is no such type. Texts of a char are stored, compared and given back
+	// as they came, without padding, as Delta stores them; Spark pads them when it reads, so that there 'ab' in a
+	// char(4) equals 'ab  '.
 	Type string
 
 	// Default is the SQL expression of the value in rows that lack the column; a NULL in rows that have
@@ -215,8 +217,14 @@ func pathOf(s *delta.Struct, name string) []string {
 // rules gives what is said of columns.
 func (d Definition) rules(schema *delta.Struct) ([]delta.ColumnRule, error) {
 	var out []delta.ColumnRule
+	said := map[string]string{}
 	for _, name := range slices.Sorted(maps.Keys(d.Columns)) {
 		c := d.Columns[name]
+		id := strings.ToLower(strings.Join(pathOf(schema, name), "\x00"))
+		if other, twice := said[id]; twice {
+			return nil, fmt.Errorf("%w: Definition.Columns: %q and %q are one column: say what there is to say of it once", ErrInput, other, name)
+		}
+		said[id] = name
 		r := delta.ColumnRule{Path: pathOf(schema, name), Comment: c.Comment, Declared: c.Type, Default: c.Default, Generated: c.Generated}
 		if id := c.Identity; id != nil {
 			r.Identity = &delta.Identity{Start: id.Start, Step: id.Step, AllowExplicit: id.AllowExplicit}
@@ -292,7 +300,7 @@ func (d *definition) matches(snap *delta.Snapshot) error {
 	for _, differs := range []func(*delta.Snapshot) *difference{d.otherColumns, d.otherLayout, d.otherProperties} {
 		if x := differs(snap); x != nil {
 			return fmt.Errorf("%w: there is a table at version %d with another definition: %s is %v and not %v; open it with Open, or choose another place",
-				ErrConflict, snap.Version(), x.what, x.have, x.want)
+				delta.ErrDiffers, snap.Version(), x.what, x.have, x.want)
 		}
 	}
 	return nil

@@ -139,7 +139,8 @@ func wrap(op, table string, version int64, attempts int, cause error) error {
 
 // SafeToRunAgain says whether a scheduler may call again with the same arguments: that cannot double
 // the work, and may help. It is false for a nil error, for a plain [Table.Append] whose outcome is
-// unknown, and for the sentinels that calling again cannot mend. Of [ErrInterrupted] it says true:
+// unknown, for the sentinels that calling again cannot mend, and for an [ErrConflict] of a table that was
+// defined otherwise than the call says (by Create, maintain.AlterTable and their like). Of [ErrInterrupted] it says true:
 // whether what failed will pass is not for idem to know.
 func SafeToRunAgain(err error) bool {
 	if err == nil {
@@ -149,7 +150,7 @@ func SafeToRunAgain(err error) bool {
 		e := (*Error)(nil)
 		return !errors.As(err, &e) || e.Op != opAppend
 	}
-	for _, final := range []error{ErrInput, ErrPayload, ErrRestored, ErrUnsupported, ErrCorrupt, ErrNotTable} {
+	for _, final := range []error{ErrInput, ErrPayload, ErrRestored, ErrUnsupported, ErrCorrupt, ErrNotTable, delta.ErrDiffers} {
 		if errors.Is(err, final) {
 			return false
 		}

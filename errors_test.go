@@ -49,8 +49,23 @@ func classified(t *testing.T, err error) {
 // write.
 var provoked = map[string]func(t *testing.T) error{
 	"ErrConflict": func(t *testing.T) error {
-		mem, _ := strict(t)
-		_, _, err := idem.CreateStore(t.Context(), mem, idem.Definition{Schema: orders}, idem.Options{})
+		mem, table := strict(t)
+		_, err := table.AppendWithTxn(t.Context(), rowsOf(order{"d9", 9, 9, "i"}), idem.Txn{AppID: "loader", Version: 7})
+		require.NoError(t, err)
+		st := storetest.NewFaulty(mem)
+		late, err := idem.OpenStore(t.Context(), st, idem.Options{Parallelism: 1})
+		require.NoError(t, err)
+		st.Before = func(c storetest.Call) storetest.Fault {
+			if c.Op == storetest.OpPutIfAbsent {
+				st.Before = nil
+				other, err := idem.OpenStore(t.Context(), mem, idem.Options{})
+				require.NoError(t, err)
+				_, err = other.RewindTxn(t.Context(), "loader", 5)
+				require.NoError(t, err)
+			}
+			return storetest.Fault{}
+		}
+		_, err = late.RewindTxn(t.Context(), "loader", 3)
 		return err
 	},
 	"ErrUnknownOutcome": func(t *testing.T) error {
@@ -167,6 +182,14 @@ func sentinelDocs(t *testing.T) []sentinelDoc {
 		}
 	}
 	return out
+}
+
+func TestAConflictThatLastsIsNotWorthAnotherCall(t *testing.T) {
+	mem, _ := strict(t)
+	_, _, err := idem.CreateStore(t.Context(), mem, idem.Definition{Schema: orders}, idem.Options{})
+	require.ErrorIs(t, err, idem.ErrConflict)
+	require.Contains(t, err.Error(), "another definition")
+	require.False(t, idem.SafeToRunAgain(err), "the definition is the same at the next call")
 }
 
 func TestAnErrorThatIsNoneOfOursIsInterrupted(t *testing.T) {

@@ -180,7 +180,8 @@ func (t *Table) view(s *delta.Snapshot) *Table {
 type Scan struct {
 	_ struct{}
 
-	// Columns are the columns wanted, in this order. nil means all.
+	// Columns are the columns wanted, by their names as they are, without backticks, in this order. nil means
+	// all.
 	Columns []string
 
 	// Where keeps the rows for which it is TRUE.

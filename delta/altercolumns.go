@@ -51,7 +51,7 @@ func (d *draft) addColumn(c *NewColumn) error {
 		f.Name = name
 		if i := s.Index(name); i >= 0 {
 			if !sameType(s.Fields[i].Type, f.Type) {
-				return nil, fmt.Errorf("the table has it already, as %s and not as %s: %w", s.Fields[i].Type, f.Type, ErrConflict)
+				return nil, fmt.Errorf("the table has it already, as %s and not as %s: %w", s.Fields[i].Type, f.Type, ErrDiffers)
 			}
 			return s, nil
 		}

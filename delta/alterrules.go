@@ -21,7 +21,7 @@ func (s *Snapshot) AddConstraint(name, condition string) (*Edit, error) {
 	d := s.draft(Fresh{})
 	for _, k := range d.constraintKeys(name) {
 		if old := d.meta.Configuration[k]; old != condition {
-			return nil, fmt.Errorf("%s: the table has it as %q and not as %q; drop the old one first: %w", what, old, condition, ErrConflict)
+			return nil, fmt.Errorf("%s: the table has it as %q and not as %q; drop the old one first: %w", what, old, condition, ErrDiffers)
 		}
 		key = k
 	}

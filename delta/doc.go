@@ -31,8 +31,17 @@ var (
 
 	// ErrConflict says that the table is, or has become, other than the request supposes: it was not
 	// carried out. Look again and decide anew.
-	ErrConflict = errors.New("another writer changed the table")
+	ErrConflict = errors.New("conflict")
+
+	// ErrDiffers is the [ErrConflict] of a table that says something else than the request, so that calling
+	// again cannot help.
+	ErrDiffers error = differs{}
 
 	// ErrNotTable says that there is no Delta table at the place.
 	ErrNotTable = errors.New("not a Delta table")
 )
+
+type differs struct{}
+
+func (differs) Error() string { return ErrConflict.Error() }
+func (differs) Unwrap() error { return ErrConflict }

@@ -156,7 +156,7 @@ func (p *convert) converted(ctx context.Context, snap *delta.Snapshot) error {
 			want[i] = f.Name
 		}
 		if have := snap.PartitionColumns(); plan.NamesParameter(have) != plan.NamesParameter(want) {
-			return fmt.Errorf("%w: there is a table at version %d already, partitioned by %v and not by %v; open it with Open", idem.ErrConflict, snap.Version(), have, want)
+			return fmt.Errorf("%w: there is a table at version %d already, partitioned by %v and not by %v; open it with Open", delta.ErrDiffers, snap.Version(), have, want)
 		}
 	}
 	actions, _, err := p.in.Log.ReadCommit(ctx, 0)
@@ -168,7 +168,7 @@ func (p *convert) converted(ctx context.Context, snap *delta.Snapshot) error {
 	}
 	if info := delta.InfoOf(actions); info == nil || info.Operation != "CONVERT" {
 		return fmt.Errorf("%w: there is a table at version %d already, which was not made by a conversion: its log says which files are its own; open it with Open, or move the other files elsewhere and append their rows",
-			idem.ErrConflict, snap.Version())
+			delta.ErrDiffers, snap.Version())
 	}
 	return nil
 }

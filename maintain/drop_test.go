@@ -1,8 +1,11 @@
 package maintain_test
 
 import (
+	"errors"
 	"fmt"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -257,6 +260,64 @@ func TestDropRaced(t *testing.T) {
 				require.Equal(t, idem.Unchanged, drop(f, f.table, "deletionVectors").Outcome)
 			})
 		}
+	}
+}
+
+// TestDropAndEnableAtOnce lets another writer turn a feature on before each commit of the call that drops
+// it: the property that uses a feature is never on in a table whose protocol lacks it.
+func TestDropAndEnableAtOnce(t *testing.T) {
+	for _, c := range toggled {
+		if c.property == "" {
+			continue
+		}
+		for step := range 4 {
+			t.Run(fmt.Sprintf("%s before commit %d", c.feature, step), func(t *testing.T) {
+				f := started(t, idem.Definition{})
+				enable(f, f.table, c.feature)
+				commits, within := 0, false
+				f.store.Before = func(call storetest.Call) storetest.Fault {
+					name, inLog := strings.CutPrefix(call.Key, delta.LogDir)
+					if call.Op == storetest.OpPutIfAbsent && inLog && delta.ParseLogFile(name).Kind == delta.Commit && !within {
+						if within = commits == step; within {
+							_, err := maintain.EnableFeature(t.Context(), f.other(), maintain.Enable{Feature: c.feature})
+							require.True(t, err == nil || errors.Is(err, idem.ErrInput), "%v", err) // row tracking is suspended between the steps
+							within = false
+						}
+						commits++
+					}
+					return storetest.Fault{}
+				}
+				_, err := maintain.DropFeature(t.Context(), f.table, maintain.Drop{Feature: c.feature})
+				f.store.Before = nil
+				require.NoError(t, err)
+				now := f.other().Snapshot()
+				if !now.Protocol().Supports(c.feature) {
+					require.NotEqual(t, c.on, property(f, c.property))
+				}
+				require.Equal(t, idem.Unchanged, drop(f, f.other(), c.feature).Outcome)
+			})
+		}
+	}
+}
+
+// TestTimestampsBeginAfterTheHistory: the clock fell back by hours before the table was told to keep
+// timestamps in commits; they go on where the history's times, which ascend, have come to.
+func TestTimestampsBeginAfterTheHistory(t *testing.T) {
+	f := newFixture(t, idem.Definition{})
+	f.append(row{"a", 1, "x"})
+	f.append(row{"a", 2, "x"})
+	f.clock.now = f.clock.now.Add(-5 * hour)
+	f.append(row{"a", 3, "x"})
+	enable(f, f.table, "inCommitTimestamp")
+	f.append(row{"a", 4, "x"})
+	var later time.Time
+	for c, err := range f.other().History(t.Context()) {
+		require.NoError(t, err)
+		require.True(t, later.IsZero() || c.Timestamp.Before(later), "version %d is of %s, the next of %s", c.Version, c.Timestamp, later)
+		later = c.Timestamp
+		at, err := f.other().AtTime(t.Context(), c.Timestamp)
+		require.NoError(t, err)
+		require.Equal(t, c.Version, at.Version())
 	}
 }
 

@@ -165,7 +165,8 @@ type Compacted struct {
 // It changes nothing that can be read. One that is there is left as it is: a second call is Unchanged.
 // Of two at once either may write it; its bytes say the same. A restore does not concern it.
 //
-// Errors: [idem.ErrInput] for less than two versions, and for versions that the log does not have;
+// Errors: [idem.ErrInput] for less than two versions, for versions that the log does not have, and where it
+// no longer reaches back to the version before first, which tells what first replaces;
 // [idem.ErrUnsupported] if the table needs a feature in one of them that idem does not write.
 func CompactLog(ctx context.Context, t *idem.Table, first, last int64) (*Compacted, error) {
 	in, err := open(opCompactLog, t)

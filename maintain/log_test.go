@@ -1,6 +1,7 @@
 package maintain_test
 
 import (
+	"math"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -102,7 +103,7 @@ func TestCompactLog(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, idem.Unchanged, again.Outcome)
 	require.Equal(t, want, f.rows())
-	for _, c := range [][2]int64{{-1, 2}, {2, 2}, {3, 2}, {3, 99}} {
+	for _, c := range [][2]int64{{-1, 2}, {2, 2}, {3, 2}, {3, 99}, {0, math.MaxInt64}, {1, math.MaxInt64}} {
 		_, err := maintain.CompactLog(t.Context(), f.table, c[0], c[1])
 		require.ErrorIs(t, err, idem.ErrInput, "%v", c)
 	}

@@ -27,7 +27,8 @@ type Optimize struct {
 	// delta.targetFileSize, or 128 MiB.
 	TargetFileBytes int64
 
-	// ZOrderBy are columns that conditions name often; fields of structs are dotted paths. Rows are
+	// ZOrderBy are columns that conditions name often, by their names as they are, without backticks; fields of
+	// structs are dotted paths. Rows are
 	// ordered along a Hilbert curve through them, so that each file spans little of each of them and
 	// conditions on any skip files. A clustered table has its own columns for that, and takes none.
 	ZOrderBy []string
@@ -123,6 +124,8 @@ func condition(text string, args []any, tree expr.Expr) (expr.Expr, error) {
 		return tree, nil
 	case text == "" && len(args) == 0:
 		return nil, nil
+	case text == "":
+		return nil, fmt.Errorf("%w: Args has %d values and Where is empty", idem.ErrInput, len(args))
 	}
 	e, err := expr.Parse(text, args...)
 	if err != nil {

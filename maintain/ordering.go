@@ -54,6 +54,9 @@ func namedOrdering(snap *delta.Snapshot, columns []string) (*ordering, error) {
 	o := &ordering{}
 	var stored [][]string
 	for _, c := range columns {
+		if c == "" {
+			return nil, fmt.Errorf("%w: Optimize.ZOrderBy names a column without a name", idem.ErrInput)
+		}
 		path := []string{c}
 		if snap.Schema().Index(c) < 0 {
 			path = strings.Split(c, ".")

@@ -156,8 +156,11 @@ func checkProtocol(in *Intent, base State, w *Winner) Verdict {
 		if w.protocol() != nil {
 			return replan(RuleProtocol, "both commits change the table's protocol")
 		}
-		if name := dropped(base.Protocol, a.Protocol); name != "" && w.adds() {
-			return replan(RuleProtocol, "the commit drops the feature %s, which the winner's files may use", name)
+		if name := dropped(base.Protocol, a.Protocol); name != "" && w.mayUse() {
+			return replan(RuleProtocol, "the commit drops the feature %s, which the winner may use", name)
+		}
+		if w.metadata() != nil {
+			return replan(RuleProtocol, "the commit changes the table's protocol, and the winner its definition")
 		}
 	}
 	p := w.protocol()

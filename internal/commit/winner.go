@@ -47,9 +47,9 @@ func (w *Winner) blind() bool {
 	return info != nil && info.IsBlindAppend != nil && *info.IsBlindAppend
 }
 
-// adds says whether the commit adds a file.
-func (w *Winner) adds() bool {
-	return slices.ContainsFunc(w.Actions, func(a delta.Action) bool { return a.Add != nil })
+// mayUse says whether the commit leaves something that may need a feature: a file, a domain.
+func (w *Winner) mayUse() bool {
+	return slices.ContainsFunc(w.Actions, func(a delta.Action) bool { return a.Add != nil || a.Domain != nil })
 }
 
 func (w *Winner) protocol() *delta.Protocol {

@@ -28,6 +28,11 @@ func (l *Log) compact(ctx context.Context, first, last int64) error {
 	case first < 0 || last <= first:
 		return fmt.Errorf("a compaction is of two commits or more, in their order: %w", delta.ErrInput)
 	}
+	if _, err := l.st.Head(ctx, delta.CommitKey(last)); errors.Is(err, store.ErrNotExist) {
+		return fmt.Errorf("the log has no version %d: %w", last, delta.ErrInput)
+	} else if err != nil {
+		return err
+	}
 	c := delta.NewCompactor(l.st.URL())
 	if err := l.eachWritable(ctx, first, last, c.Commit); err != nil {
 		return err
@@ -50,6 +55,9 @@ func (l *Log) eachWritable(ctx context.Context, first, last int64, f func([]delt
 		before = 0
 	}
 	snap, err := l.LoadAt(ctx, before)
+	if err != nil && before < first {
+		return fmt.Errorf("version %d, which tells what commit %d replaces, cannot be made any more; begin later: %w", before, first, err)
+	}
 	if err != nil {
 		return err
 	}

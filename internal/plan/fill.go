@@ -212,6 +212,9 @@ func (f *filler) defaults(column int) error {
 	if err != nil {
 		return err
 	}
+	if err := f.fits(column, d, text); err != nil {
+		return err
+	}
 	f.add(column, func(mem memory.Allocator, batch arrow.RecordBatch, _ int64) (arrow.Array, error) {
 		return d.repeat(mem, int(batch.NumRows()))
 	})
@@ -372,6 +375,24 @@ func (f *filler) constant(column int, text string) (*constant, error) {
 	defer a.Release()
 	field.Nullable = true
 	return &constant{column: field.Name, row: array.NewRecordBatch(arrow.NewSchema([]arrow.Field{field}, nil), []arrow.Array{a}, 1)}, nil
+}
+
+// fits holds a default against the length that its column may have, so that no row is blamed for it.
+func (f *filler) fits(column int, d *constant, text string) error {
+	field := &f.snap.Schema().Fields[column]
+	limit, err := field.CharType()
+	if err != nil {
+		return err
+	}
+	r, err := requirementOf(field.Type, limit, true, field.Name)
+	if err != nil {
+		return err
+	}
+	long := breach{test: overlong, first: -1}
+	if long.look(&r, d.row.Column(0), func(i int) int { return i }); long.first >= 0 {
+		return uncomputed("default", field.Name, text, fmt.Errorf("it is longer than %s", long.of.limit.Name), "give the column a shorter default, or a value in every row")
+	}
+	return nil
 }
 
 // repeat gives the value in every row.

@@ -41,7 +41,7 @@ func Suggest(fields []arrow.Field, name string) string {
 	switch {
 	case len(near) > 0:
 		return ", is it " + quoted("%q", near, " or ") + "?"
-	case len(fields) > 12:
+	case len(fields) > 12 || len(fields) == 0:
 		return ""
 	}
 	return "; the columns are " + quoted("%.40q", names, ", ")
