@@ -159,7 +159,9 @@ func (v *victim) within(t *testing.T, own string, allowed ...string) {
 		f := delta.ParseLogFile(key)
 		made := strings.HasPrefix(key, delta.LogDir) && (f.Kind != delta.Other || key == delta.LastCheckpointKey || strings.HasPrefix(key, delta.SidecarDir)) ||
 			strings.HasPrefix(key, "part-") || strings.HasPrefix(key, "_change_data/cdc-") || strings.HasPrefix(key, "deletion_vector_") || key == "_delta_log" || key == "_delta_log/_sidecars" || key == ""
-		if !made && key != own && !slices.Contains(allowed, key) {
+		dir, log := strings.CutSuffix(key, "_delta_log") // a vacuum looks whether a file that it would delete is another table's
+		log = log && slices.ContainsFunc(allowed, func(key string) bool { return strings.HasPrefix(key, dir) })
+		if !made && !log && key != own && !slices.Contains(allowed, key) {
 			t.Fatalf("the store was asked for %q", key)
 		}
 	}
