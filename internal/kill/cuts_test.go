@@ -215,3 +215,24 @@ func temporaries(t *testing.T, m *storetest.MemFS, dir string) {
 		}
 	}
 }
+
+// lazy is a disk whose directories are never synced, whatever it answers.
+type lazy struct{ *storetest.MemFS }
+
+func (lazy) SyncDir(string) error { return nil }
+
+// TestCutSeesWhatWasNotSynced is about the cuts themselves: they find the commit lost that a store
+// acknowledged without having made it durable.
+func TestCutSeesWhatWasNotSynced(t *testing.T) {
+	tr := newTrials(t, newBase(t, flavours[0]), verbs[1])
+	for _, lost := range []bool{false, true} {
+		m := tr.onDisk(t)
+		var fsys store.FS = m
+		if lost {
+			fsys = lazy{m}
+		}
+		_, err := tr.do(tr.b.ctx, store.OpenFileSystem(fsys, "memfs:///"))
+		require.NoError(t, err)
+		require.Equal(t, lost, versionOf(t, dirOver(m.Crash(synced))) == tr.version)
+	}
+}

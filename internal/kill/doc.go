@@ -3,10 +3,10 @@
 // tests alone, and every part runs in go test ./...; these commands run more of each, and print
 // what they did:
 //
-//	go test ./internal/kill -count=1 -v -run Sweep -kill.kinds=all     # verbs × store operations × kinds of faults
-//	go test ./internal/kill -count=1 -v -run Cut                       # every file system operation × what a cut leaves
-//	go test ./internal/kill -count=1 -v -run Rounds -kill.rounds=20    # processes killed, commits acknowledged, histories
-//	IDEM_CUTS=1 go test ./internal/kill -count=1 -v -run Images -kill.cuts=40   # copies of ext4 and xfs while written
+//	go test ./internal/kill -count=1 -v -run Sweep -kill.kinds=all    # "sweeps:" calls × store operations × kinds of faults
+//	go test ./internal/kill -count=1 -v -run Cut                      # "cuts in memory:", "full disks:"
+//	go test ./internal/kill -count=1 -v -run Rounds -kill.rounds=20   # "rounds:" kills, acknowledged commits, histories
+//	IDEM_CUTS=1 go test ./internal/kill -count=1 -v -run Images -kill.cuts=40   # "images:" of ext4 and xfs in use
 //
 // The copies of disks need Linux, root, loop devices and xfsprogs: elsewhere that test says that it
 // did not run, which is a failure when IDEM_CUTS is 1.

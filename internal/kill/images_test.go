@@ -106,6 +106,9 @@ func run(args ...string) error {
 // after a loss of power: every commit that was acknowledged before the copy began is there with its
 // files, nothing is torn, the table is the model, and the work goes on where it was.
 func TestImages(t *testing.T) {
+	if testing.Short() {
+		t.Skip("copies of disks are not made with -short")
+	}
 	m := newImages(t)
 	total, acked := 0, 0
 	for i, f := range fileSystems {
