@@ -135,7 +135,7 @@ func TestOptimizeRefusesOrders(t *testing.T) {
 
 // What a file of a clustered table says of itself, and the commit.
 func TestOptimizeOfAClusteredTable(t *testing.T) {
-	f := newFixture(t, idem.Definition{ClusterBy: []string{"id"}})
+	f := newFixture(t, idem.Definition{ClusterBy: []string{"id"}, Properties: map[string]string{"delta.columnMapping.mode": "name"}})
 	f.append(row{"a", 2, "x"})
 	f.append(row{"a", 1, "x"})
 	f.optimize(maintain.Optimize{Full: true})
@@ -169,4 +169,35 @@ func TestOptimizeSaysThatRowsKeepTheirIDs(t *testing.T) {
 	f.append(row{"a", 2, "x"})
 	f.optimize(maintain.Optimize{})
 	require.Equal(t, "true", f.last().Tags["delta.rowTracking.preserved"])
+}
+
+// Files that were written before another writer had the table track its rows hold no ids: they are written
+// anew.
+func TestOptimizeBesideOneWhoTurnsRowTrackingOn(t *testing.T) {
+	f := newFixture(t, idem.Definition{})
+	f.append(row{"a", 2, "x"})
+	f.append(row{"a", 1, "x"}, row{"a", 3, "x"})
+	var given []string
+	f.raced(func(other *idem.Table) {
+		_, err := maintain.EnableFeature(t.Context(), other, maintain.Enable{Feature: "rowTracking"})
+		require.NoError(t, err)
+		given = f.ids()
+	})
+	res := f.optimize(maintain.Optimize{ZOrderBy: []string{"id"}})
+	require.EqualValues(t, 2, res.FilesRemoved)
+	require.NotEmpty(t, given)
+	require.Equal(t, given, f.ids())
+}
+
+func TestOptimizeCountsTheVectorsThatGo(t *testing.T) {
+	f := newFixture(t, idem.Definition{Properties: map[string]string{"delta.enableDeletionVectors": "true"}})
+	f.append(row{"a", 1, "x"}, row{"a", 2, "x"}, row{"a", 3, "x"})
+	f.append(row{"a", 4, "x"})
+	f.delete("id = 2")
+	res := f.optimize(maintain.Optimize{})
+	require.EqualValues(t, 1, res.VectorsRemoved)
+	require.EqualValues(t, 3, res.RowsCopied)
+	require.Equal(t, "1", f.last().OperationMetrics["numDeletionVectorsRemoved"])
+	require.Equal(t, []string{"a/1/x", "a/3/x", "a/4/x"}, f.rows())
+	require.Equal(t, idem.Unchanged, f.optimize(maintain.Optimize{}).Outcome)
 }

@@ -114,3 +114,16 @@ func TestRestoreOfAVersionWithoutASchema(t *testing.T) {
 	require.ErrorContains(t, err, "no schema")
 	require.EqualValues(t, 2, f.other().Version())
 }
+
+// A file under another deletion vector is another file, whichever way a restore goes.
+func TestRestoreBringsBackRowsThatAVectorDeleted(t *testing.T) {
+	f := newFixture(t, idem.Definition{Properties: map[string]string{"delta.enableDeletionVectors": "true"}})
+	f.append(row{"a", 1, "x"}, row{"a", 2, "y"}, row{"a", 3, "z"}) // version 1
+	f.delete("id = 1")
+	require.NotNil(t, f.files()[0].DeletionVector)
+	res := f.restore(maintain.Version(1))
+	require.EqualValues(t, 1, res.FilesRestored)
+	require.Equal(t, []string{"a/1/x", "a/2/y", "a/3/z"}, f.rows())
+	f.restore(maintain.Version(2))
+	require.Equal(t, []string{"a/2/y", "a/3/z"}, f.rows())
+}
