@@ -61,6 +61,7 @@ type Report struct {
 	Runs          int // of a writer
 	Rounds        int // until the operations were known that take turns
 	Faults        map[storetest.Kind]int
+	Endings       map[string]int // what callers were told, at the ends
 
 	Broken []string // rules that were broken; none: all is well
 	Trace  []string // the shortest way to a broken rule
@@ -73,8 +74,8 @@ func (r *Report) SameEnds(o *Report) bool { return maps.Equal(r.finals, o.finals
 
 // String is the report as a failing test prints it.
 func (r *Report) String() string {
-	return fmt.Sprintf("%s: %.6g interleavings, %d states, %d pruned, %d ends, %d versions, %d runs, %d rounds, faults %v\n%s\n%s",
-		r.Pair, r.Interleavings, r.States, r.Pruned, r.Ends, r.Logs, r.Runs, r.Rounds, r.Faults, strings.Join(r.Trace, "\n"), strings.Join(r.Broken, "\n"))
+	return fmt.Sprintf("%s: %.6g interleavings, %d states, %d pruned, %d ends, %d versions, %d runs, %d rounds\nfaults %v\nendings %v\n%s\n%s",
+		r.Pair, r.Interleavings, r.States, r.Pruned, r.Ends, r.Logs, r.Runs, r.Rounds, r.Faults, r.Endings, strings.Join(r.Trace, "\n"), strings.Join(r.Broken, "\n"))
 }
 
 // explorer goes through one pair.
@@ -92,6 +93,7 @@ type explorer struct {
 
 	pruned, ends int
 	faults       map[storetest.Kind]int
+	endings      map[string]int
 	finals       map[identity]bool
 	telling      bool
 	trace        []string
@@ -127,7 +129,7 @@ func Check(p Pair, scope Scope, hooks *Hooks) *Report {
 			break
 		}
 	}
-	r.States, r.Pruned, r.Ends, r.Faults, r.finals = len(x.seen), x.pruned, x.ends, x.faults, x.finals
+	r.States, r.Pruned, r.Ends, r.Faults, r.Endings, r.finals = len(x.seen), x.pruned, x.ends, x.faults, x.endings, x.finals
 	r.Logs = x.checks.logs
 	for _, pr := range x.programs {
 		r.Runs += pr.runs
@@ -154,7 +156,7 @@ func (x *explorer) program(writer, life int) *program {
 // begin is the state in which both have opened the table and nothing else has happened.
 func (x *explorer) begin() (*state, error) {
 	x.seen, x.finals, x.faults = map[identity]float64{}, map[identity]bool{}, map[storetest.Kind]int{}
-	x.pruned, x.ends = 0, 0
+	x.pruned, x.ends, x.endings = 0, 0, map[string]int{}
 	s := &state{disk: x.base.whole}
 	for w := range s.seats {
 		pr := x.program(w, 0)
@@ -192,6 +194,9 @@ func (x *explorer) visit(s *state) (float64, error) {
 	if s.over() {
 		x.ends++
 		x.finals[id] = true
+		for _, seat := range s.seats {
+			x.endings[seat.word()]++
+		}
 		if err := x.checks.end(s); err != nil {
 			return 0, err
 		}

@@ -80,7 +80,7 @@ func newJob(o Operation, n int) *job {
 	case ReplaceOther:
 		j.day, j.rows = fmt.Sprintf("s%d", own), []tabletest.Row{row(own, 1, 9, 20+i), row(own, 700, 1, 20+i)}
 	case MergeSame:
-		j.rows = []tabletest.Row{row(0, 1, 5+i, 30+i), row(0, 3, 5+i, 30+i), row(0, 800, 5+i, 30+i)}
+		j.rows = []tabletest.Row{row(0, 1, 5+i, 30+i), row(0, 3, 0, 30+i), row(0, 800, 5+i, 30+i)} // one of them older than the table's
 	case MergeOther:
 		j.rows = []tabletest.Row{row(own, 1, 5, 30+i), row(own, 800, 5, 30+i)}
 	}
@@ -90,7 +90,9 @@ func newJob(o Operation, n int) *job {
 // restoredTo is the version that Restore goes back to.
 const restoredTo = 2
 
-func deleted(r tabletest.Row) bool { return r.Day == "s0" && r.ID <= 1 }
+// deleted is the id that Delete deletes: a row of a file of several for the first writer, all of a file for
+// the second.
+func (j *job) deleted() int64 { return int64(1 + 2*j.n) }
 
 // repeatable says whether the call may be made again by somebody who does not know how it ended.
 func (j *job) repeatable() bool { return j.op != Append }
@@ -116,7 +118,7 @@ func (j *job) do(ctx context.Context, s store.Store, t *idem.Table, hooks *Hooks
 	case Optimize, Vacuum, CheckpointCleanUp, Restore, AddColumn:
 		return j.maintain(ctx, t)
 	case Delete:
-		return told(t.Delete(ctx, idem.Delete{Where: "day = 's0' AND id <= 1"}))
+		return told(t.Delete(ctx, idem.Delete{Where: "day = 's0' AND id = ?", Args: []any{j.deleted()}}))
 	}
 	rows := tabletest.Again(memory.DefaultAllocator, 0, j.rows...)
 	defer rows.Release()
@@ -194,7 +196,7 @@ func (j *job) apply(m model, then *model) model {
 	case MergeSame, MergeOther:
 		m.Merge(nil, j.rows...)
 	case Delete:
-		m.Delete(deleted)
+		m.Delete(func(r tabletest.Row) bool { return r.Day == "s0" && r.ID == j.deleted() })
 	case AddColumn:
 		m.note = true
 	case Restore:

@@ -18,6 +18,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/idemtable/idem"
 	"github.com/idemtable/idem/delta/store/storetest"
 	"github.com/idemtable/idem/internal/smallscope"
 )
@@ -107,6 +108,7 @@ type totals struct {
 	interleavings                            float64
 	states, pruned, ends, logs, runs, worked int
 	faults                                   map[storetest.Kind]int
+	endings                                  map[string]int
 	failed                                   []*smallscope.Report
 }
 
@@ -119,6 +121,9 @@ func (s *totals) add(r *smallscope.Report) {
 	for k, n := range r.Faults {
 		s.faults[k] += n
 	}
+	for k, n := range r.Endings {
+		s.endings[k] += n
+	}
 	if len(r.Broken) > 0 {
 		s.failed = append(s.failed, r)
 	}
@@ -126,7 +131,7 @@ func (s *totals) add(r *smallscope.Report) {
 
 // work goes through units on all processors and stops soon after the first failure.
 func work(list []unit) *totals {
-	s := &totals{faults: map[storetest.Kind]int{}}
+	s := &totals{faults: map[storetest.Kind]int{}, endings: map[string]int{}}
 	var next atomic.Int64
 	var stop atomic.Bool
 	var wg sync.WaitGroup
@@ -143,15 +148,21 @@ func work(list []unit) *totals {
 	return s
 }
 
+func show[K ~string](title string, counts map[K]int) string {
+	var parts []string
+	for _, k := range slices.Sorted(maps.Keys(counts)) {
+		parts = append(parts, fmt.Sprintf("%s %d", k, counts[k]))
+	}
+	return title + ": " + strings.Join(parts, ", ")
+}
+
 func TestPairs(t *testing.T) {
 	list := units(t)
 	s := work(list)
-	var faults []string
-	for _, k := range slices.Sorted(maps.Keys(s.faults)) {
-		faults = append(faults, fmt.Sprintf("%s %d", k, s.faults[k]))
-	}
-	t.Logf("smallscope: %d pairs, %.4g interleavings, %d states, %d pruned, %d ends, %d versions compared, %d runs of a writer; faults: %s",
-		s.worked, s.interleavings, s.states, s.pruned, s.ends, s.logs, s.runs, strings.Join(faults, ", "))
+	t.Log(show("faults", s.faults))
+	t.Log(show("endings", s.endings))
+	t.Logf("smallscope: %d pairs, %.4g interleavings, %d states, %d pruned, %d ends, %d versions compared, %d runs of a writer",
+		s.worked, s.interleavings, s.states, s.pruned, s.ends, s.logs, s.runs)
 	for _, r := range s.failed {
 		t.Error(r)
 	}
@@ -166,6 +177,9 @@ func TestPairs(t *testing.T) {
 	}
 	for _, k := range smallscope.Kinds() {
 		require.GreaterOrEqual(t, s.faults[k], 1000, "the fault %s is hardly met", k)
+	}
+	for _, k := range []string{"committed", "already applied", "unchanged", "crashed", idem.ErrUnknownOutcome.Error(), idem.ErrRestored.Error(), idem.ErrInput.Error(), idem.ErrConflict.Error()} {
+		require.GreaterOrEqual(t, s.endings[k], 10, "the ending %q is hardly met", k)
 	}
 }
 

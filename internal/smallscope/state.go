@@ -1,9 +1,11 @@
 package smallscope
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
+	"github.com/idemtable/idem"
 	"github.com/idemtable/idem/delta/store/storetest"
 )
 
@@ -15,6 +17,23 @@ type seat struct {
 }
 
 func (s seat) ended() bool { return s.dead || s.at.op == nil }
+
+// word is what the caller was told, in a word.
+func (s seat) word() string {
+	if s.dead {
+		return "crashed"
+	}
+	e := s.at.end
+	if e.err == nil {
+		return e.outcome.String()
+	}
+	for _, k := range []error{idem.ErrUnknownOutcome, idem.ErrConflict, idem.ErrRestored, idem.ErrInput, storetest.ErrInjected} {
+		if errors.Is(e.err, k) {
+			return k.Error()
+		}
+	}
+	return "another error"
+}
 
 // state is everything at one moment.
 type state struct {
