@@ -3,6 +3,7 @@ package kill_test
 import (
 	"context"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -17,13 +18,27 @@ import (
 	"github.com/idemtable/idem/maintain"
 )
 
-// clock is one that can be set back: each trial begins at the same time. Waiting costs nothing.
-type clock struct{ now time.Time }
+// clock is one that can be set back: each trial begins at the same time. Waiting costs nothing. The
+// probe of a store asks it from several goroutines.
+type clock struct {
+	mu  sync.Mutex
+	now time.Time
+}
 
-func (c *clock) Now() time.Time { return c.now }
+func (c *clock) Now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.now
+}
+
+func (c *clock) set(now time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.now = now
+}
 
 func (c *clock) Sleep(ctx context.Context, d time.Duration) error {
-	c.now = c.now.Add(d)
+	c.set(c.Now().Add(d))
 	return ctx.Err()
 }
 
@@ -75,12 +90,12 @@ func newBase(t *testing.T, f flavour) *base {
 	if !f.parquet {
 		b.ctx = tabletest.Codec(b.ctx)
 	}
-	b.mem = store.NewMemClock(func() time.Time { return b.clock.now })
+	b.mem = store.NewMemClock(b.clock.Now)
 	table, _, err := idem.CreateStore(b.ctx, b.mem, tabletest.Definition([]string{"day"}, f.properties), b.options())
 	require.NoError(t, err)
 	next := func(_ *idem.Result, err error) {
 		require.NoError(t, err)
-		b.clock.now = b.clock.now.Add(time.Minute)
+		b.clock.set(b.clock.Now().Add(time.Minute))
 	}
 	first := []tabletest.Row{row("d1", 1, 1, 10), row("d1", 2, 1, 20), row("d1", 3, 1, 30), row("d2", 4, 1, 40), row("d2", 5, 1, 50), row("d3", 6, 1, 60)}
 	next(table.ReplaceAll(b.ctx, once(first...), idem.ReplaceAll{}))
@@ -108,7 +123,7 @@ func (b *base) options() idem.Options {
 
 // directory is the table's newest files without its log: what a conversion begins with.
 func (b *base) directory(t *testing.T) *store.Mem {
-	mem := store.NewMemClock(func() time.Time { return b.clock.now })
+	mem := store.NewMemClock(b.clock.Now)
 	from := b.mem.Clone()
 	table, err := idem.OpenStore(b.ctx, from, b.options())
 	require.NoError(t, err)

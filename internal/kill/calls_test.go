@@ -122,7 +122,7 @@ var mergeRows = []tabletest.Row{row("d1", 1, 2, 11), row("d2", 7, 2, -1), row("d
 func negative(r tabletest.Row) bool { return !r.NullV && r.V < 0 }
 
 func nothing(_ *testing.T, b *base) *store.Mem {
-	return store.NewMemClock(func() time.Time { return b.clock.now })
+	return store.NewMemClock(b.clock.Now)
 }
 
 var operations = []call{

@@ -7,6 +7,8 @@ import (
 	"io"
 	"math/rand/v2"
 	"path"
+	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 
@@ -24,7 +26,7 @@ func (tr *trials) onDisk(t *testing.T) *storetest.MemFS {
 	if tr.disk == nil {
 		tr.disk = tr.copied(t)
 	}
-	tr.b.clock.now = tr.began
+	tr.b.clock.set(tr.began)
 	return tr.disk.Crash(newest)
 }
 
@@ -124,7 +126,10 @@ func TestCut(t *testing.T) {
 				}
 			}
 		}
+		var one sync.Mutex // the probe of a store is several operations at once
 		m.Before = func(index int, op storetest.FSOp) {
+			one.Lock()
+			defer one.Unlock()
 			if dirty {
 				cut(index)
 			}
@@ -150,7 +155,7 @@ func TestCut(t *testing.T) {
 // cut is a machine that comes up again: what is there is held against the claim, and the call is made
 // again; then the power is cut once more.
 func (tr *trials) cut(t *testing.T, disk *storetest.MemFS, outcome idem.Outcome, claimed error) {
-	tr.b.clock.now = tr.began
+	tr.b.clock.set(tr.began)
 	d := dirOver(disk)
 	tr.again(t, d, tr.claim(t, d, outcome, claimed))
 	tr.settled(t, dirOver(disk.Crash(synced)))
@@ -184,11 +189,10 @@ func (tr *trials) full(t *testing.T, at int, stays bool) {
 	m := tr.onDisk(t)
 	m.Fail(storetest.FSFault{Op: storetest.FSWrite, Nth: at, When: storetest.Halfway, Err: syscall.ENOSPC})
 	if stays {
+		var begun atomic.Int64
 		m.Before = func(_ int, op storetest.FSOp) {
-			if op == storetest.FSWrite {
-				if at--; at == 0 {
-					m.Limit(0)
-				}
+			if op == storetest.FSWrite && begun.Add(1) == int64(at) {
+				m.Limit(0)
 			}
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"flag"
 	"fmt"
 	"slices"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -35,7 +36,10 @@ func kindsOf(op storetest.Op) []storetest.Kind {
 func (tr *trials) ops(t *testing.T) []storetest.Op {
 	st := storetest.NewFaulty(tr.fresh())
 	var ops []storetest.Op
+	var one sync.Mutex // the probe of a store is several operations at once
 	st.Before = func(c storetest.Call) storetest.Fault {
+		one.Lock()
+		defer one.Unlock()
 		ops = append(ops, c.Op)
 		return storetest.Fault{}
 	}

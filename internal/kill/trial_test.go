@@ -34,7 +34,7 @@ type trials struct {
 func newTrials(t *testing.T, b *base, c call) *trials {
 	tr := &trials{call: c, b: b, from: b.mem, before: b.model.Rows}
 	if c.start != nil {
-		b.clock.now = b.lastCommit()
+		b.clock.set(b.lastCommit())
 		tr.from = c.start(t, b)
 	}
 	tr.began = b.lastCommit().Add(time.Hour + c.age)
@@ -67,7 +67,7 @@ func (b *base) lastCommit() time.Time { return born.Add(baseVersion * time.Minut
 
 // fresh is a copy of what is there before the call, at the time of the call.
 func (tr *trials) fresh() *store.Mem {
-	tr.b.clock.now = tr.began
+	tr.b.clock.set(tr.began)
 	return tr.from.Clone()
 }
 
@@ -90,7 +90,8 @@ func (tr *trials) claim(t *testing.T, st store.Store, outcome idem.Outcome, err 
 		require.Equal(t, idem.Committed, outcome)
 		require.True(t, landed || tr.none || made >= tr.commits, "what was acknowledged is there")
 	case errors.Is(err, idem.ErrUnknownOutcome), errors.Is(err, storetest.ErrCrashed):
-	case errors.Is(err, storetest.ErrInjected), errors.Is(err, store.ErrNotExist), errors.Is(err, syscall.ENOSPC), classified(err):
+	case errors.Is(err, storetest.ErrInjected), errors.Is(err, store.ErrNotExist), errors.Is(err, store.ErrExist),
+		errors.Is(err, syscall.ENOSPC), classified(err):
 		require.False(t, landed, "a call that failed for certain left nothing: %v", err)
 	default:
 		t.Fatalf("an error of no kind: %v", err)
