@@ -455,12 +455,17 @@ type rewind struct {
 	to    int64
 }
 
+// standsAt is the version of an application's tag, -1 if it has none.
+func standsAt(snap *delta.Snapshot, appID string) int64 {
+	if x, ok := snap.Txn(appID); ok {
+		return x.Version
+	}
+	return -1
+}
+
 // Plan checks that there is something to move.
 func (r *rewind) Plan(_ context.Context, snap *delta.Snapshot) (*plan.Proposal, error) {
-	at := int64(-1)
-	if x, ok := snap.Txn(r.appID); ok {
-		at = x.Version
-	}
+	at := standsAt(snap, r.appID)
 	undone := commit.RecordsOf(snap, r.appID).Undone != commit.Cleared
 	switch {
 	case at == r.to && !undone:

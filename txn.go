@@ -139,5 +139,10 @@ func (t *Table) RewindTxn(ctx context.Context, appID string, to int64) (*Result,
 	if appID == "" || to < -1 || commit.Reserved(appID) {
 		return nil, t.fail(opRewindTxn, fmt.Errorf("%w: RewindTxn(%q, %d): the app id is a name outside %q and the version at least -1", ErrInput, appID, to, reservedApps))
 	}
+	if !t.frozen && standsAt(t.current(), appID) < to { // the snapshot at hand may be too old to say so
+		if _, err := t.newest(ctx); err != nil {
+			return nil, t.fail(opRewindTxn, err)
+		}
+	}
 	return t.write(ctx, &call{op: opRewindTxn, planner: &rewind{appID: appID, to: to}, rewind: &commit.Tag{AppID: appID, Version: to}, report: func(*Result) {}})
 }

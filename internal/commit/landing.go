@@ -78,6 +78,7 @@ func (in *Intent) Body(l Landing) ([]delta.Action, error) {
 	if err := in.consistent(l); err != nil {
 		return nil, err
 	}
+	stampRemoves(body, l.Now)
 	in.stamp(body, l)
 	body, err := in.trackRows(body, l)
 	if err != nil {
@@ -138,6 +139,18 @@ func (in *Intent) consistent(l Landing) error {
 		}
 	}
 	return nil
+}
+
+// stampRemoves gives removals the time of the commit. The one of the plan may be long ago, and a vacuum
+// counts from it: files that were live a moment ago would go at once.
+func stampRemoves(body []delta.Action, now int64) {
+	for i, a := range body {
+		if a.Remove != nil && a.Remove.DeletionTimestamp != nil && *a.Remove.DeletionTimestamp < now {
+			r := *a.Remove
+			r.DeletionTimestamp = &now
+			body[i].Remove = &r
+		}
+	}
 }
 
 // stamp gives the commit its timestamp, later than the one before, and the definition that turns

@@ -29,6 +29,8 @@ type run struct {
 	began           time.Time     // when there first was something to propose
 	planning        time.Duration // spent in planners since
 	asked           time.Time     // when the proposal was answered
+	wrote           time.Time     // when the first plan began, and with it what it wrote
+	first           int64         // the version that it was made on
 	behind          int           // how often the snapshot turned out to be old
 
 	tag    commit.TagAnswer
@@ -97,16 +99,33 @@ func (r *run) plan(ctx context.Context, refresh bool) (commit.Event, int64) {
 		return r.fail(err), 0
 	}
 	started := r.e.Clock.Now()
+	if r.wrote.IsZero() && r.snap != nil {
+		r.wrote, r.first = started, r.snap.Version()
+	}
 	in, err := r.planner.Plan(ctx, r.snap)
 	r.planning += r.e.Clock.Now().Sub(started)
 	r.plans++
 	if err != nil {
-		return r.fail(err), 0
+		return r.refused(ctx, refresh, err)
 	}
 	if in == nil {
 		return commit.EventNothing, 0
 	}
 	return r.accept(ctx, in)
+}
+
+// refused ends a call whose plan cannot be made. A file that cannot be read any more may be one that
+// a vacuum took since, after the table had moved on from it: then the next call begins with the newest
+// table.
+func (r *run) refused(ctx context.Context, refreshed bool, err error) (commit.Event, int64) {
+	if refreshed || r.snap == nil || ctx.Err() != nil || !errors.Is(err, delta.ErrCorrupt) || r.prove(ctx) != commit.EventBehind {
+		return r.fail(err), 0
+	}
+	old := r.snap.Version()
+	if r.refresh(ctx) != nil || r.snap.Version() == old {
+		return r.fail(err), 0
+	}
+	return r.fail(fmt.Errorf("version %d, which is not the newest any more, cannot be read as it was (%v): call again: %w", old, err, commit.ErrConflict)), 0
 }
 
 // refresh loads what is newest. Another table at the same place is not ours to write to.
@@ -259,6 +278,9 @@ func (r *run) prepare(ctx context.Context, version int64) (event commit.Event, o
 			}
 			return commit.EventBehind, false
 		}
+	}
+	if err := r.vacuumed(ctx); err != nil {
+		return r.refuse(err), false
 	}
 	landing := commit.Landing{Version: version, Table: r.snap}
 	var err error

@@ -1,0 +1,59 @@
+package idem_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/apache/arrow-go/v18/arrow/memory"
+	"github.com/stretchr/testify/require"
+
+	"github.com/idemtable/idem"
+	"github.com/idemtable/idem/internal/tabletest"
+	"github.com/idemtable/idem/maintain"
+)
+
+// A process that keeps a table open does not see what others do until it writes. What its old snapshot
+// says must not keep it from working for good.
+func TestATableThatWasLeftOpen(t *testing.T) {
+	row := tabletest.Row{Day: "d", ID: 1, Seq: 1, V: 1}
+	rows := func() tabletest.Rereader { return tabletest.Again(memory.DefaultAllocator, 0, row) }
+	merge := idem.Merge{On: []string{"id"}, Newer: []string{"seq"}}
+
+	t.Run("reads files that a vacuum took since: the next call succeeds", func(t *testing.T) {
+		f := tabletest.New(t, 1, tabletest.Definition(nil, nil))
+		_, err := f.Table.Append(f.Context, rows(), idem.Append{Reason: "test"})
+		require.NoError(t, err)
+		old, err := idem.OpenStore(f.Context, f.Store, f.Options)
+		require.NoError(t, err)
+		_, err = f.Table.ReplaceAll(f.Context, rows2(), idem.ReplaceAll{})
+		require.NoError(t, err)
+		f.Clock.Advance(8 * 24 * time.Hour)
+		v, err := maintain.VacuumTable(f.Context, f.Table, maintain.Vacuum{})
+		require.NoError(t, err)
+		require.EqualValues(t, 1, v.Files)
+
+		_, err = old.Merge(f.Context, rows(), merge)
+		require.ErrorIs(t, err, idem.ErrConflict)
+		require.NotErrorIs(t, err, idem.ErrCorrupt)
+		res, err := old.Merge(f.Context, rows(), merge)
+		require.NoError(t, err)
+		require.Equal(t, idem.Committed, res.Outcome)
+	})
+
+	t.Run("moves back a tag that was recorded since", func(t *testing.T) {
+		f := tabletest.New(t, 2, tabletest.Definition(nil, nil))
+		old, err := idem.OpenStore(f.Context, f.Store, f.Options)
+		require.NoError(t, err)
+		_, err = f.Table.AppendWithTxn(f.Context, rows(), idem.Txn{AppID: "a", Version: 5})
+		require.NoError(t, err)
+		res, err := old.RewindTxn(f.Context, "a", 2)
+		require.NoError(t, err)
+		require.Equal(t, idem.Committed, res.Outcome)
+		_, err = old.RewindTxn(f.Context, "a", 3)
+		require.ErrorIs(t, err, idem.ErrInput)
+	})
+}
+
+func rows2() tabletest.Rereader {
+	return tabletest.Again(memory.DefaultAllocator, 0, tabletest.Row{Day: "d", ID: 2, Seq: 1, V: 2})
+}
