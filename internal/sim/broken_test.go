@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -21,6 +22,7 @@ import (
 	"github.com/idemtable/idem/internal/parquetio"
 	"github.com/idemtable/idem/internal/sim"
 	"github.com/idemtable/idem/internal/tabletest"
+	"github.com/idemtable/idem/maintain"
 )
 
 // isCommit says whether a key is that of a commit after the first.
@@ -91,12 +93,12 @@ func (s taken) PutIfAbsent(ctx context.Context, key string, data []byte) error {
 
 func TestALostAnswerThatLooksTakenIsTheWritersOwn(t *testing.T) {
 	lied := 0
-	for seed := range uint64(150) {
+	for seed := range uint64(300) {
 		n := 0
-		h := sim.Run(seed+1, sim.Hooks{Store: func(s store.Store) store.Store { return taken{s, &n, &lied} }})
+		h := sim.Run(seed+1, sim.Hooks{Plain: true, Store: func(s store.Store) store.Store { return taken{s, &n, &lied} }})
 		require.Empty(t, h.Broken, "%s", h)
 	}
-	require.Greater(t, lied, 150)
+	require.Greater(t, lied, 100)
 }
 
 // naive is a commit loop as one writes it before the first incident.
@@ -163,7 +165,7 @@ func (n naive) write(ctx context.Context, s store.Store, t *idem.Table, rows []t
 		schema, columns = arrow.NewSchema(schema.Fields()[1:], nil), columns[1:]
 	}
 	var buf bytes.Buffer
-	w, err := tabletest.Stub{}.NewWriter(&buf, schema, parquetio.WriteOptions{})
+	w, err := sim.Codec().NewWriter(&buf, schema, parquetio.WriteOptions{})
 	if err == nil {
 		err = errors.Join(w.Write(array.NewRecordBatch(schema, columns, batch.NumRows())), w.Close())
 	}
@@ -181,54 +183,149 @@ func (n naive) write(ctx context.Context, s store.Store, t *idem.Table, rows []t
 	return &delta.Add{Path: key, Size: size, PartitionValues: values, DataChange: true, Stats: fmt.Sprintf(`{"numRecords":%d}`, len(rows))}, out.Close()
 }
 
+// stripping is a store in which the commits of restores say nothing of tags.
+type stripping struct{ store.Store }
+
+func (s stripping) PutIfAbsent(ctx context.Context, key string, data []byte) error {
+	if !isCommit(key) || !bytes.Contains(data, []byte(`"operation":"RESTORE"`)) {
+		return s.Store.PutIfAbsent(ctx, key, data)
+	}
+	data = bytes.ReplaceAll(data, []byte(`"operation":"RESTORE"`), []byte(`"operation":"WRITE"`))
+	var kept [][]byte
+	for line := range bytes.Lines(data) {
+		if !bytes.Contains(line, []byte("idem/v1/undone/")) {
+			kept = append(kept, line)
+		}
+	}
+	return s.Store.PutIfAbsent(ctx, key, bytes.Join(kept, nil))
+}
+
+// eager deletes every file that is not live, whatever its age.
+func eager(ctx context.Context, _ store.Store, t *idem.Table) (*idem.Result, error) {
+	v, err := maintain.VacuumTable(ctx, t, maintain.Vacuum{Retention: time.Millisecond, AllowShortRetention: true})
+	if err != nil {
+		return nil, err
+	}
+	return &idem.Result{Outcome: v.Outcome, Version: v.Version}, nil
+}
+
+// forgetful is an optimize that takes the files of a table over without their deletion vectors.
+func forgetful(ctx context.Context, s store.Store, t *idem.Table) (*idem.Result, error) {
+	if _, err := t.Refresh(ctx); err != nil {
+		return nil, err
+	}
+	snap := t.Snapshot()
+	actions := []delta.Action{{CommitInfo: &delta.CommitInfo{Operation: "OPTIMIZE", TxnID: fmt.Sprintf("%032x", naiveIDs.Add(1))}}}
+	now := int64(0)
+	for f := range snap.Files() {
+		if f.DeletionVector == nil {
+			continue
+		}
+		whole := *f
+		whole.DeletionVector, whole.DataChange, whole.Tags, whole.StatsDeferred = nil, false, nil, false
+		remove := &delta.Remove{Path: f.Path, DeletionTimestamp: &now, DeletionVector: f.DeletionVector}
+		actions = append(actions, delta.Action{Remove: remove}, delta.Action{Add: &whole})
+	}
+	if len(actions) == 1 {
+		return &idem.Result{Outcome: idem.Unchanged, Version: snap.Version()}, nil
+	}
+	data, err := delta.EncodeCommit(actions)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.PutIfAbsent(ctx, delta.CommitKey(snap.Version()+1), data); err != nil {
+		return nil, fmt.Errorf("%w: %w", idem.ErrConflict, err)
+	}
+	return &idem.Result{Outcome: idem.Committed, Version: snap.Version() + 1}, nil
+}
+
+func instead(verb string, do func(context.Context, store.Store, *idem.Table) (*idem.Result, error)) sim.Hooks {
+	return sim.Hooks{Instead: map[string]func(context.Context, store.Store, *idem.Table) (*idem.Result, error){verb: do}}
+}
+
+func wrap(f func(store.Store) store.Store) sim.Hooks { return sim.Hooks{Store: f, Plain: true} }
+
+// worlds are broken ones, and what histories say of them.
+var worlds = []struct {
+	name  string
+	hooks func() sim.Hooks
+	seeds uint64
+	says  string // of one seed at least
+}{
+	{"put-if-absent overwrites", func() sim.Hooks {
+		return wrap(func(s store.Store) store.Store { return overwriting{s} })
+	}, 100, "not its work"},
+	{"a commit is acknowledged and dropped", func() sim.Hooks {
+		return wrap(func(s store.Store) store.Store { return dropping{s} })
+	}, 100, "not its work"},
+	{"a data file is acknowledged and lost", func() sim.Hooks {
+		return wrap(func(s store.Store) store.Store { return losing{s, new(int)} })
+	}, 100, "not in the store"},
+	{"taken is taken for our own", func() sim.Hooks { return loop(naive{takenIsOurs: true}) }, 200, "not its work"},
+	{"a lost answer is taken for taken", func() sim.Hooks { return loop(naive{errorIsTaken: true}) }, 400, "committed twice"},
+	{"the next version is tried while one is vacant", func() sim.Hooks { return loop(naive{errorIsTaken: true}) }, 400, "is vacant"},
+	{"an error is reported as a no", func() sim.Hooks { return loop(naive{errorIsFinal: true}) }, 400, "its work is in the log"},
+	{"the tag is never looked at", func() sim.Hooks { return loop(naive{skipsTags: true}) }, 200, "it has a tag that"},
+	{"appends of others are not looked at", func() sim.Hooks { // right for WriteSerializable, and not for the order of versions
+		return sim.Hooks{Options: func(o *idem.Options) { o.Isolation = idem.WriteSerializable }}
+	}, 1500, "the rows are not the model's"},
+	{"rows are written twice", func() sim.Hooks { return loop(naive{twoFiles: true}) }, 100, "the rows are not the model's"},
+	{"a vacuum ignores the retention", func() sim.Hooks { return instead("vacuum", eager) }, 400, "a version within the retention needs"},
+	{"a restore does not take tags back", func() sim.Hooks {
+		return sim.Hooks{Store: func(s store.Store) store.Store { return stripping{s} }}
+	}, 1000, "a tag that was taken back"},
+	{"an optimize drops deletion vectors", func() sim.Hooks { return instead("optimize", forgetful) }, 2000, "the rows are not the model's"},
+	{"a foreign writer overwrites", func() sim.Hooks { return sim.Hooks{ForeignOverwrites: true} }, 1000, "not its work"},
+}
+
+func loop(n naive) sim.Hooks { return sim.Hooks{Append: n.append} }
+
+// failing is the first history of a broken world that says so, and what the others said.
+func failing(hooks func() sim.Hooks, seeds uint64, says string) (found *sim.History, seen []string) {
+	for seed := range seeds {
+		h := sim.Run(seed+1, hooks())
+		seen = append(seen, h.Broken...)
+		if len(h.Broken) > 0 && strings.Contains(h.Broken[0], says) {
+			return h, nil
+		}
+	}
+	return nil, seen
+}
+
 // A simulator that cannot fail proves nothing.
 func TestWhatIsBrokenIsFoundOut(t *testing.T) {
-	wrap := func(f func(store.Store) store.Store) sim.Hooks { return sim.Hooks{Store: f} }
-	loop := func(n naive) sim.Hooks { return sim.Hooks{Append: n.append} }
-	for _, c := range []struct {
-		name  string
-		hooks func() sim.Hooks
-		seeds uint64
-		says  string // of one seed at least
-	}{
-		{"put-if-absent overwrites", func() sim.Hooks {
-			return wrap(func(s store.Store) store.Store { return overwriting{s} })
-		}, 20, "is not its work"},
-		{"a commit is acknowledged and dropped", func() sim.Hooks {
-			return wrap(func(s store.Store) store.Store { return dropping{s} })
-		}, 20, "is not its work"},
-		{"a data file is acknowledged and lost", func() sim.Hooks {
-			return wrap(func(s store.Store) store.Store { return losing{s, new(int)} })
-		}, 20, "not in the store"},
-		{"taken is taken for our own", func() sim.Hooks { return loop(naive{takenIsOurs: true}) }, 20, "is not its work"},
-		{"a lost answer is taken for taken", func() sim.Hooks { return loop(naive{errorIsTaken: true}) }, 60, "committed twice"},
-		{"the next version is tried while one is vacant", func() sim.Hooks { return loop(naive{errorIsTaken: true}) }, 60, "is vacant"},
-		{"an error is reported as a no", func() sim.Hooks { return loop(naive{errorIsFinal: true}) }, 60, "its work is version"},
-		{"the tag is never looked at", func() sim.Hooks { return loop(naive{skipsTags: true}) }, 60, "is recorded"},
-		{"appends of others are not looked at", func() sim.Hooks { // right for WriteSerializable, and not for the order of versions
-			return sim.Hooks{Options: func(o *idem.Options) { o.Isolation = idem.WriteSerializable }}
-		}, 60, "the rows are not the model's"},
-		{"rows are written twice", func() sim.Hooks { return loop(naive{twoFiles: true}) }, 20, "the rows are not the model's"},
-	} {
+	for _, c := range worlds {
 		t.Run(c.name, func(t *testing.T) {
-			var seen []string
-			for seed := range c.seeds {
-				h := sim.Run(seed+1, c.hooks())
-				seen = append(seen, h.Broken...)
-				if slices.ContainsFunc(h.Broken, func(s string) bool { return strings.Contains(s, c.says) }) {
-					t.Logf("found out with seed %d", seed+1)
-					return
-				}
+			h, seen := failing(c.hooks, c.seeds, c.says)
+			if h == nil {
+				t.Fatalf("not found out by %d seeds; they said:\n%s", c.seeds, strings.Join(seen, "\n"))
 			}
-			t.Fatalf("not found out by %d seeds; they said:\n%s", c.seeds, strings.Join(seen, "\n"))
+			t.Logf("found out with seed %d", h.Seed)
 		})
 	}
 }
 
-func TestASeedIsOneHistory(t *testing.T) {
-	for seed := range uint64(25) {
-		first, second := sim.Run(seed+1, sim.Hooks{}), sim.Run(seed+1, sim.Hooks{})
-		require.Equal(t, strings.Join(first.Trace, "\n"), strings.Join(second.Trace, "\n"), "seed %d", seed+1)
+// mostLines is how long a history may be that a person reads.
+const mostLines = 80
+
+func TestWhatFailsIsMadeShort(t *testing.T) {
+	for _, c := range worlds {
+		switch c.name {
+		case "put-if-absent overwrites", "a lost answer is taken for taken", "a vacuum ignores the retention", "an error is reported as a no":
+		default:
+			continue
+		}
+		t.Run(c.name, func(t *testing.T) {
+			h, _ := failing(c.hooks, c.seeds, c.says)
+			require.NotNil(t, h)
+			short := sim.Shrink(h, c.hooks)
+			t.Logf("%d lines are now %d", len(h.Trace), len(short.Trace))
+			require.Equal(t, h.Reason(), short.Reason())
+			require.LessOrEqual(t, len(short.Trace), mostLines, "%s", short)
+			cut, err := sim.ParseCut(short.Cut.String())
+			require.NoError(t, err)
+			again := sim.RunCut(short.Seed, c.hooks(), cut)
+			require.Equal(t, short.Reason(), again.Reason(), "what is printed does not run again")
+		})
 	}
-	require.NotEqual(t, sim.Run(1, sim.Hooks{}).Trace, sim.Run(2, sim.Hooks{}).Trace)
 }

@@ -1,20 +1,21 @@
 package sim
 
 import (
-	"context"
-	"errors"
 	"fmt"
-	"maps"
+	"time"
 
-	"github.com/idemtable/idem"
-	"github.com/idemtable/idem/delta/store"
-	"github.com/idemtable/idem/delta/store/storetest"
+	"github.com/idemtable/idem/delta"
 )
 
-// check holds the log against the model and every claim against the log.
+// check holds the log against the model, every deletion against the retentions, and every claim
+// against the log.
 func (w *world) check(l *ledger, when string) {
 	if err := l.extend(); err != nil {
 		w.fail("%s: the log: %v", when, err)
+		return
+	}
+	if err := l.deletions(); err != nil {
+		w.fail("%s: %v", when, err)
 		return
 	}
 	if err := l.filesExist(); err != nil {
@@ -27,98 +28,86 @@ func (w *world) check(l *ledger, when string) {
 	}
 }
 
-// claim says what is wrong with what a caller was told.
-func (l *ledger) claim(c *call) error {
-	at, landed := l.byTxn[c.txnID]
-	landed = landed && c.txnID != ""
-	switch {
-	case !c.ended || c.unknown():
-		return l.excuse(c)
-	case c.resolved != nil:
-		return l.resolution(c, at, landed)
-	case c.err != nil && landed:
-		return fmt.Errorf("its work is version %d", at)
-	case c.err != nil:
-		return l.excuse(c)
-	case c.res.Outcome == idem.Committed:
-		return l.committed(c, at, landed)
-	case landed && !(c.stale && c.res.Outcome == idem.AlreadyApplied): // true all the same, if its own commit looked cleaned away
-		return fmt.Errorf("its own work is version %d", at)
+// keysOf are the keys of the files that a version refers to.
+func (l *ledger) keysOf(v int64) map[string]bool {
+	keys := map[string]bool{}
+	for f := range l.snaps[v].Files() {
+		keys[f.Key] = true
+		if dv := f.DeletionVector; dv != nil && dv.StorageType != "i" {
+			if key, _, err := dv.Locate(l.w.truth.URL()); err == nil {
+				keys[key] = true
+			}
+		}
 	}
-	return l.skipped(c)
+	return keys
 }
 
-func (l *ledger) committed(c *call, at int64, landed bool) error {
-	switch {
-	case !landed:
-		return fmt.Errorf("version %d is not its work, nor is any other", c.res.Version)
-	case at != c.res.Version:
-		return fmt.Errorf("version %d, and its work is version %d", c.res.Version, at)
-	case at <= c.newest:
-		return fmt.Errorf("version %d, and version %d was there when it began", at, c.newest)
+// deletions holds what was deleted since the last time against the retentions: no file goes that
+// a version refers to which was the newest within the retention, and no commit that is young or that no
+// checkpoint stands in for.
+func (l *ledger) deletions() error {
+	all := l.w.truth.deleted
+	keys := map[int64]map[string]bool{}
+	for _, d := range all[l.since:] {
+		if f := logFile(d.key); f.Kind != delta.Other {
+			if err := l.expired(d, f); err != nil {
+				return err
+			}
+			continue
+		}
+		for v := range l.bytes {
+			if l.at[v].After(d.at) {
+				break
+			}
+			if v+1 < len(l.at) && d.at.Sub(l.replaced(int64(v+1))) > l.w.plan.fileAge-3*most {
+				continue
+			}
+			if keys[int64(v)] == nil {
+				keys[int64(v)] = l.keysOf(int64(v))
+			}
+			if keys[int64(v)][d.key] {
+				return fmt.Errorf("a file was deleted that a version within the retention needs\n%s, which version %d needs", d.key, v)
+			}
+		}
+	}
+	l.since = len(all)
+	return nil
+}
+
+// replaced is when the files of the version before count as removed: when the commit was made. One that
+// slept on its way to the store lands with the time that stands in it.
+func (l *ledger) replaced(v int64) time.Time {
+	if at, ok := l.by[v].madeAt[v]; ok && at.Before(l.at[v]) {
+		return at
+	}
+	return l.at[v]
+}
+
+// expired holds a deletion from the log against the retention.
+func (l *ledger) expired(d deletion, f delta.LogFile) error {
+	if f.Kind != delta.Commit || f.Version >= int64(len(l.at)) {
+		return nil
+	}
+	if age := d.at.Sub(l.at[f.Version]); age < l.w.plan.logAge-3*most {
+		return fmt.Errorf("a commit was deleted before its time\nversion %d was %s old", f.Version, age)
 	}
 	return nil
 }
 
-func (l *ledger) resolution(c *call, at int64, landed bool) error {
-	if c.resolved.Committed != landed || landed && c.resolved.Version != at {
-		return fmt.Errorf("resolved to committed=%t version=%d; landed=%t version=%d", c.resolved.Committed, c.resolved.Version, landed, at)
+// filesExist says whether every file that the newest version refers to is there.
+func (l *ledger) filesExist() error {
+	if l.newest() < 0 {
+		return nil
+	}
+	for f := range l.snaps[l.newest()].Files() {
+		if info, err := l.w.truth.Head(l.ctx, f.Key); err != nil || info.Size != f.Size {
+			return fmt.Errorf("a live file is gone or has another size\nversion %d needs %s: %v", l.newest(), f.Key, err)
+		}
+	}
+	for key := range l.keysOf(l.newest()) {
+		if _, err := l.w.truth.Head(l.ctx, key); err != nil {
+			return fmt.Errorf("a live file is gone or has another size\nversion %d needs %s: %v", l.newest(), key, err)
+		}
 	}
 	return nil
-}
-
-// skipped checks the answers of calls that had nothing to do, at the version that they name.
-func (l *ledger) skipped(c *call) error {
-	v := c.res.Version
-	switch {
-	case v < 0 || v > l.newest():
-		return fmt.Errorf("version %d does not exist", v)
-	case v < c.newest && !c.stale:
-		return fmt.Errorf("it looked at version %d, and version %d was there when it began", v, c.newest)
-	}
-	m := l.models[v]
-	recorded := m.Recorded(c.job.tag.AppID)
-	switch c.res.Outcome {
-	case idem.AlreadyApplied:
-		if c.job.tag.AppID == "" || recorded != c.job.tag.Version {
-			return fmt.Errorf("version %d records %d for %s@%d", v, recorded, c.job.tag.AppID, c.job.tag.Version)
-		}
-		return nil
-	case idem.Superseded:
-		if c.job.tag.AppID == "" || recorded <= c.job.tag.Version {
-			return fmt.Errorf("version %d records %d for %s@%d", v, recorded, c.job.tag.AppID, c.job.tag.Version)
-		}
-		return nil
-	case idem.Unchanged:
-		after := m.Clone()
-		c.job.apply(after)
-		if c.job.tag.AppID != "" || !maps.Equal(m.Rows, after.Rows) {
-			return fmt.Errorf("at version %d it has work to do:\n%s", v, m.Rows.Diff(after.Rows))
-		}
-		return nil
-	}
-	return errors.New("there is no such outcome")
-}
-
-// excuse says whether an error, or an unknown outcome, has its reason in what the call suffered.
-func (l *ledger) excuse(c *call) error {
-	switch {
-	case !c.ended || c.crashed, c.stale:
-		return nil
-	case errors.Is(c.err, idem.ErrUnknownOutcome), errors.Is(c.err, context.DeadlineExceeded):
-		if c.faults > 0 || c.cancelled || l.w.plan.jumps > 0 {
-			return nil
-		}
-	case errors.Is(c.err, idem.ErrConflict):
-		return nil
-	case errors.Is(c.err, context.Canceled):
-		if c.cancelled {
-			return nil
-		}
-	case errors.Is(c.err, storetest.ErrInjected), errors.Is(c.err, store.ErrExist): // the upload of a data file was sent twice
-		if c.faults > 0 {
-			return nil
-		}
-	}
-	return fmt.Errorf("nothing that it suffered explains the error %w", c.err)
 }

@@ -1,10 +1,10 @@
 package sim
 
 import (
-	"context"
 	"errors"
 
 	"github.com/idemtable/idem"
+	"github.com/idemtable/idem/delta"
 	"github.com/idemtable/idem/internal/logcheck"
 	"github.com/idemtable/idem/internal/tabletest"
 )
@@ -21,7 +21,7 @@ func (w *world) finish(l *ledger) {
 		return
 	}
 	for _, j := range w.plan.jobs {
-		if j.kind != createTable && !w.done(j, l) && j.kind != appendRows {
+		if j.kind != createTable && j.kind != foreign && j.kind != appendRows && !j.over && !w.done(j, l) {
 			w.finishJob(wr, j)
 		}
 	}
@@ -31,12 +31,13 @@ func (w *world) finish(l *ledger) {
 		w.compare(wr, l)
 		w.once(l)
 		w.rules()
+		w.feed(wr, l)
 	}
 }
 
 // rules holds the whole log and every live file against the rules of the protocol.
 func (w *world) rules() {
-	report, err := logcheck.Check(tabletest.Codec(context.Background()), w.mem)
+	report, err := logcheck.Check(w.context(), w.truth)
 	if err == nil {
 		err = report.Err()
 	}
@@ -59,8 +60,7 @@ func (w *world) callsOf(j *job) []*call {
 // repeat, whether it is in the log.
 func (w *world) done(j *job, l *ledger) bool {
 	for _, c := range w.callsOf(j) {
-		_, landed := l.byTxn[c.txnID]
-		if c.finished() || j.kind == appendRows && c.txnID != "" && landed {
+		if c.finished() || j.kind == appendRows && len(l.landed(c)) > 0 {
 			return true
 		}
 	}
@@ -68,10 +68,10 @@ func (w *world) done(j *job, l *ledger) bool {
 }
 
 // repeatable says whether an orchestrator may run a job again that did not end: a plain append only
-// when it knows that nothing of it landed.
+// when it knows that nothing of it landed, and never a foreign writer's, which we do not know.
 func (w *world) repeatable(j *job) bool {
 	for _, c := range w.callsOf(j) {
-		if j.kind == appendRows && c.unknown() {
+		if j.kind == foreign || j.kind == appendRows && c.unknown() {
 			return false
 		}
 	}
@@ -83,14 +83,17 @@ func (w *world) finishJob(wr *writer, j *job) {
 		if !wr.run(j) {
 			continue
 		}
+		if j.over {
+			return
+		}
 		if !wr.run(j) {
 			w.fail("job %d does not end when it is run again", j.n)
-		} else if c := w.calls[len(w.calls)-1]; c.res.Outcome == idem.Committed {
-			w.fail("job %d (%s) commits again, right after it ended", j.n, j.kind)
+		} else if c := w.calls[len(w.calls)-1]; c.err == nil && c.res.Outcome == idem.Committed && j.kind != vacuum {
+			w.fail("job %d (%s): it commits again right after it ended", j.n, j.kind)
 		}
 		return
 	}
-	w.fail("job %d (%s) does not end over a quiet store", j.n, j.kind)
+	w.fail("job %d (%s): it does not end over a quiet store", j.n, j.kind)
 }
 
 // finishAppends appends what is missing, once it is known what became of appends whose outcome was
@@ -109,7 +112,7 @@ func (w *world) finishAppends(wr *writer, l *ledger) {
 	}
 	for _, c := range open {
 		wr.resolve(c)
-		if c.resolved == nil {
+		if c.resolved == nil && !w.cleaned(c) {
 			w.fail("call %d cannot be resolved though the log has gone on", c.n)
 		}
 	}
@@ -118,15 +121,29 @@ func (w *world) finishAppends(wr *writer, l *ledger) {
 		return
 	}
 	for _, j := range w.plan.jobs {
-		if j.kind == appendRows && !w.done(j, l) && !wr.run(j) {
-			w.fail("job %d (append) does not end over a quiet store", j.n)
+		if j.kind == appendRows && !j.over && !w.done(j, l) && !wr.run(j) {
+			w.fail("job %d (append): it does not end over a quiet store", j.n)
 		}
 	}
 }
 
+// cleaned says whether a version that a call proposed has been cleaned away, so that nobody can tell any
+// more whose it was.
+func (w *world) cleaned(c *call) bool {
+	for _, d := range w.truth.deleted {
+		f := logFile(d.key)
+		for _, proposed := range c.proposed {
+			if _, ours := proposed[f.Version]; ours && f.Kind == delta.Commit {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // compare reads the table as somebody does who opens it now, by way of its checkpoints.
 func (w *world) compare(wr *writer, l *ledger) {
-	ctx := tabletest.Codec(l.ctx)
+	ctx := w.context()
 	t, err := idem.OpenStore(ctx, wr.view(), wr.options())
 	if err != nil {
 		w.fail("open the table at the end: %v", err)
@@ -141,21 +158,23 @@ func (w *world) compare(wr *writer, l *ledger) {
 		w.fail("the table opens at version %d, the log ends at %d", t.Version(), l.newest())
 	}
 	if diff := l.rows.Diff(got); diff != "" {
-		w.fail("the table at the end, opened anew, is not the model:\n%s", diff)
+		w.fail("the table at the end, opened anew, is not the model\n%s", diff)
 	}
 }
 
 // once checks that each job is in the table once: in one commit where a tag or a plain append says
-// so, and ended in any case.
+// so, and ended in any case. That a tag is written again only after it was taken back or moved is
+// checked version by version.
 func (w *world) once(l *ledger) {
 	for _, j := range w.plan.jobs {
-		commits, ended, superseded := 0, false, false
+		if j.over || j.kind == foreign {
+			continue
+		}
+		commits, ended, skipped := 0, false, false
 		for _, c := range w.callsOf(j) {
-			if _, landed := l.byTxn[c.txnID]; landed && c.txnID != "" {
-				commits++
-			}
+			commits += len(l.landed(c))
 			ended = ended || c.finished()
-			superseded = superseded || c.err == nil && c.res != nil && c.res.Outcome == idem.Superseded
+			skipped = skipped || c.finished() && (c.err != nil || c.res.Outcome == idem.Superseded || c.res.Outcome == idem.AlreadyApplied)
 		}
 		var err error
 		switch {
@@ -165,11 +184,21 @@ func (w *world) once(l *ledger) {
 			}
 		case !ended:
 			err = errors.New("it did not end")
-		case j.tag.AppID != "" && (commits > 1 || commits == 0 && !superseded):
+		case j.tag.AppID != "" && (commits > 1 && !w.moved(l) || commits == 0 && !skipped):
 			err = errors.New("its tag must be in the log once")
 		}
 		if err != nil {
-			w.fail("job %d (%s): %v; it has %d commits", j.n, j.kind, err, commits)
+			w.fail("job %d (%s): %v\nit has %d commits", j.n, j.kind, err, commits)
 		}
 	}
+}
+
+// moved says whether a tag was ever taken or moved back.
+func (w *world) moved(l *ledger) bool {
+	for _, c := range l.by {
+		if k := c.job.kind; k == restore || k == rewind || k == foreign && c.job.comes == foreignMoves {
+			return true
+		}
+	}
+	return false
 }

@@ -1,12 +1,10 @@
 package sim
 
 import (
-	"context"
 	"fmt"
-	"math/rand/v2"
-
-	"github.com/apache/arrow-go/v18/arrow/array"
-	"github.com/apache/arrow-go/v18/arrow/memory"
+	"slices"
+	"strings"
+	"time"
 
 	"github.com/idemtable/idem"
 	"github.com/idemtable/idem/internal/tabletest"
@@ -20,23 +18,90 @@ const (
 	appendRows
 	appendTxn
 	replaceSlice
+	replaceTable
 	mergeRows
 	deleteSlice
+	updateSlice
+	overwriteParts
+	scanRows
+	optimize
+	vacuum
+	checkpoint
+	cleanUpLog
+	compactLog
+	restore
+	rewind
+	alter
+	enable
+	foreign
+	kinds
 )
 
 func (k kind) String() string {
-	return [...]string{"create", "append", "append with txn", "replace", "merge", "delete"}[k]
+	return [...]string{"create", "append", "append-txn", "replace", "replace-all", "merge", "delete", "update", "overwrite", "scan",
+		"optimize", "vacuum", "checkpoint", "clean-up", "compact", "restore", "rewind", "alter", "enable", "foreign"}[k]
+}
+
+// Verbs are the kinds of jobs by name.
+func Verbs() []string {
+	var names []string
+	for k := range kinds {
+		names = append(names, k.String())
+	}
+	return names
+}
+
+// weights are the kinds of jobs as often as they are drawn.
+var weights = []kind{
+	appendRows, appendTxn, appendTxn, appendTxn, replaceSlice, replaceSlice, replaceTable, mergeRows, mergeRows, mergeRows, deleteSlice, deleteSlice,
+	updateSlice, overwriteParts, scanRows, optimize, optimize, vacuum, vacuum, checkpoint, cleanUpLog, compactLog, restore, restore, rewind, alter, enable,
+}
+
+// does says what there is to a kind of job.
+type does struct {
+	rows   bool // it changes rows
+	tags   bool // it may have a tag
+	commit bool // it commits
+	some   bool // it may commit more than once
+	still  bool // no row changes, and none gets another id
+}
+
+func (k kind) does() does {
+	switch k {
+	case appendRows, foreign:
+		return does{rows: true, commit: true}
+	case appendTxn, replaceSlice, replaceTable, mergeRows, deleteSlice, updateSlice, overwriteParts:
+		return does{rows: true, tags: true, commit: true}
+	case restore:
+		return does{rows: true, commit: true}
+	case createTable, rewind, alter:
+		return does{commit: true, still: true}
+	case optimize:
+		return does{commit: true, still: true}
+	case vacuum, enable:
+		return does{commit: true, some: true, still: true}
+	}
+	return does{}
 }
 
 // job is one call of a verb with its input: every run of it is given the same.
 type job struct {
-	n     int
-	kind  kind
-	rows  []tabletest.Row
-	where slice
-	tag   idem.Txn
-	batch int  // rows of a batch of the input
-	again bool // the input can be read again
+	n       int
+	kind    kind
+	rows    []tabletest.Row
+	where   slice
+	tag     idem.Txn
+	batch   int   // rows of a batch of the input
+	again   bool  // the input can be read again
+	back    int   // of a restore: how many versions to go back; of a compaction: how many versions
+	to      int64 // of a restore: the version, -1 before the first run; of a rewind: the tag's version
+	app     string
+	set     int64  // of an update
+	what    string // of a change of definition: a column "+x1", a property "k=v"; of a feature: its name
+	lite    bool   // of a vacuum
+	reapply bool   // write again what a restore took back
+	comes   int    // of a foreign writer: what it does
+	over    bool   // nobody runs it any more
 }
 
 // slice is a condition, as text and as a function.
@@ -54,184 +119,106 @@ func (j *job) String() string {
 	if j.where.text != "" {
 		text += fmt.Sprintf(" where %s %v", j.where.text, j.where.args)
 	}
-	return fmt.Sprintf("%s, rows %v", text, j.rows)
-}
-
-// do calls the verb.
-func (j *job) do(ctx context.Context, wr *writer) (*idem.Result, error) {
-	t := wr.table
-	var rows array.RecordReader = tabletest.Once(memory.DefaultAllocator, j.batch, j.rows...)
-	if j.again {
-		rows = tabletest.Again(memory.DefaultAllocator, j.batch, j.rows...)
-	}
-	defer rows.Release()
-	if f := wr.w.hooks.Append; f != nil && (j.kind == appendRows || j.kind == appendTxn) && !wr.quiet {
-		return f(ctx, wr.view(), t, j.rows, j.tag)
-	}
 	switch j.kind {
-	case appendRows:
-		return t.Append(ctx, rows, idem.Append{Reason: fmt.Sprintf("job %d", j.n)})
-	case appendTxn:
-		return t.AppendWithTxn(ctx, rows, j.tag)
-	case replaceSlice:
-		return t.ReplaceWhere(ctx, rows, idem.ReplaceWhere{Where: j.where.text, Args: j.where.args, AllowEmpty: true, Txn: j.tag})
-	case mergeRows:
-		return t.Merge(ctx, rows, idem.Merge{On: []string{"id"}, Newer: []string{"seq"}, DeleteWhen: "v < 0", Txn: j.tag})
-	case deleteSlice:
-		return t.Delete(ctx, idem.Delete{Where: j.where.text, Args: j.where.args, Txn: j.tag})
+	case updateSlice:
+		text += fmt.Sprintf(" set v = %d", j.set)
+	case restore, compactLog:
+		text += fmt.Sprintf(" %d back", j.back)
+	case rewind:
+		text += fmt.Sprintf(" %s to %d", j.app, j.to)
+	case alter, enable:
+		text += " " + j.what
+	case foreign:
+		text += fmt.Sprintf(" no. %d", j.comes)
 	}
-	return nil, fmt.Errorf("a job of kind %d", j.kind)
+	if len(j.rows) > 0 {
+		text += fmt.Sprintf(", rows %v", j.rows)
+	}
+	return text
 }
 
-// apply does on the model what the verb should do on the table.
-func (j *job) apply(m *tabletest.Model) {
+// apply does on the model what the verb should do on the table. states are those of the versions
+// before.
+func (j *job) apply(s *state, states []*state) {
 	switch j.kind {
 	case appendRows, appendTxn:
-		m.Append(j.rows...)
+		s.Append(j.rows...)
 	case replaceSlice:
-		m.Replace(j.where.in, j.rows...)
+		s.Replace(j.where.in, j.rows...)
+	case replaceTable:
+		s.Replace(everyRow, j.rows...)
 	case mergeRows:
-		m.Merge(negative, j.rows...)
+		s.Merge(negative, j.rows...)
 	case deleteSlice:
-		m.Delete(j.where.in)
+		s.Delete(j.where.in)
+	case updateSlice:
+		j.update(s)
+	case overwriteParts:
+		s.Replace(func(r tabletest.Row) bool {
+			return slices.ContainsFunc(j.rows, func(o tabletest.Row) bool { return o.Day == r.Day })
+		}, j.rows...)
+	case restore:
+		s.restore(states[j.to])
+	case rewind:
+		s.move(j.app, j.to)
+	case alter:
+		j.define(s)
+	case foreign:
+		j.intrude(s)
 	}
 	if j.tag.AppID != "" {
-		m.Tags[j.tag.AppID] = j.tag.Version
+		s.move(j.tag.AppID, j.tag.Version)
 	}
+}
+
+func everyRow(tabletest.Row) bool { return true }
+
+func (j *job) update(s *state) {
+	out := tabletest.Rows{}
+	for r, n := range s.Rows {
+		if j.where.in(r) {
+			r.V, r.NullV = j.set, false
+		}
+		out[r] += n
+	}
+	s.Rows = out
+}
+
+func (j *job) define(s *state) {
+	if name, ok := strings.CutPrefix(j.what, "+"); ok {
+		if !slices.Contains(s.columns, name) {
+			s.columns = append(s.columns, name)
+		}
+		return
+	}
+	key, value, _ := strings.Cut(j.what, "=")
+	s.props[key] = value
 }
 
 // negative rows delete their match in a merge.
 func negative(r tabletest.Row) bool { return !r.NullV && r.V < 0 }
 
-// A table has a few slices. The rows of slice s have the day "s<s>" and ids from 1000·s on: those
-// below 500 are written by replaces and merges, those from 500 on by appends, each id once, so that
-// ids are unique in the table whatever the order.
-const (
-	days     = 4
-	perSlice = 1000
-	appended = 500
-	shared   = 0 // the slice that all writers write to
-)
-
-// maker makes the jobs of one history.
-type maker struct {
-	dice  *rand.Rand
-	plan  *scenario
-	fresh int64 // appended ids handed out
-}
-
-// series are the jobs of one writer. own is the writer's own slice.
-func (m *maker) series(own int) []*job {
-	app := fmt.Sprintf("app-%d", own)
-	version := int64(0)
-	var jobs []*job
-	for range 1 + m.dice.IntN(3) {
-		version += 1 + m.dice.Int64N(2)
-		jobs = append(jobs, m.job(own%days, app, version))
-	}
-	return jobs
-}
-
-func (m *maker) job(own int, app string, version int64) *job {
-	at := own
-	if m.dice.IntN(2) == 0 {
-		at = shared
-	}
-	kinds := []kind{appendRows, appendTxn, appendTxn, replaceSlice, replaceSlice, mergeRows, mergeRows, deleteSlice}
-	j := m.plan.newJob(kinds[m.dice.IntN(len(kinds))])
-	tag := idem.Txn{AppID: app, Version: version}
-	if m.dice.IntN(4) == 0 {
-		tag = idem.Txn{AppID: "app-shared", Version: int64(j.n)} // what two loaders do that share an app id
-	}
-	j.batch, j.again = m.dice.IntN(4), m.dice.IntN(2) == 0
-	switch j.kind {
-	case appendRows, appendTxn:
-		j.rows = m.appends(j, at)
-	case replaceSlice:
-		m.replace(j, at)
-	case mergeRows:
-		j.rows = m.merges(j)
-	case deleteSlice:
-		m.deletes(j, at)
-	}
-	if j.kind == appendTxn || j.kind != appendRows && m.dice.IntN(4) == 0 {
-		j.tag = tag
-		j.tag.VerifyPayload = m.dice.IntN(4) == 0
-	}
-	return j
-}
-
-func (m *maker) row(j *job, at int, id int64) tabletest.Row {
-	r := tabletest.Row{Day: fmt.Sprintf("s%d", at), ID: int64(at)*perSlice + id, Seq: 1 + m.dice.Int64N(9), V: int64(j.n)}
-	if m.dice.IntN(8) == 0 {
-		r.V, r.NullV = 0, true
-	}
-	return r
-}
-
-func (m *maker) appends(j *job, at int) []tabletest.Row {
-	var rows []tabletest.Row
-	for range 1 + m.dice.IntN(3) {
-		rows = append(rows, m.row(j, at, appended+m.fresh))
-		m.fresh++
-	}
-	return rows
-}
-
-// replace replaces a whole slice, or the lower part of its ids.
-func (m *maker) replace(j *job, at int) {
-	top := int64(10)
-	if m.dice.IntN(2) == 0 {
-		j.where = dayIs(at)
-	} else {
-		top = 1 + m.dice.Int64N(9)
-		j.where = idsIn(int64(at)*perSlice, int64(at)*perSlice+top)
-	}
-	for id := range top {
-		if m.dice.IntN(3) == 0 {
-			j.rows = append(j.rows, m.row(j, at, id))
+// choose fixes the version that a restore goes back to, or the versions that a compaction takes, when
+// the job runs first: it is part of the input. A version is gone back to while no vacuum may have taken
+// its files: later the orchestrator gives the job up.
+func (j *job) choose(w *world) {
+	newest := w.look()
+	if j.to < 0 {
+		j.to = max(0, newest-int64(j.back))
+		for j.kind == restore && j.to < newest && !w.recent(j.to) {
+			j.to++
 		}
 	}
-}
-
-// merges brings changes to any slices, at times several of one key, some of them deletions.
-func (m *maker) merges(j *job) []tabletest.Row {
-	var rows []tabletest.Row
-	seqs := map[int64]map[int64]bool{}
-	for range 1 + m.dice.IntN(5) {
-		r := m.row(j, m.dice.IntN(days), m.dice.Int64N(4))
-		if !r.NullV && m.dice.IntN(5) == 0 {
-			r.V = -r.V
-		}
-		if seqs[r.ID] == nil {
-			seqs[r.ID] = map[int64]bool{}
-		}
-		if !seqs[r.ID][r.Seq] { // two that tie would be refused
-			seqs[r.ID][r.Seq] = true
-			rows = append(rows, r)
-		}
-	}
-	return rows
-}
-
-func (m *maker) deletes(j *job, at int) {
-	switch m.dice.IntN(3) {
-	case 0:
-		j.where = dayIs(at)
-	case 1:
-		from := int64(at)*perSlice + m.dice.Int64N(8)
-		j.where = idsIn(from, from+1+m.dice.Int64N(4))
-	case 2:
-		v := m.dice.Int64N(int64(j.n) + 2)
-		j.where = slice{"v = ?", []any{v}, func(r tabletest.Row) bool { return !r.NullV && r.V == v }}
+	if j.kind == restore && j.to < newest && !w.recent(j.to) {
+		j.over = true
 	}
 }
 
-func dayIs(at int) slice {
-	day := fmt.Sprintf("s%d", at)
-	return slice{"day = ?", []any{day}, func(r tabletest.Row) bool { return r.Day == day }}
+// recent says whether a version was the newest a short time ago, for a vacuum.
+func (w *world) recent(v int64) bool {
+	next, ok := w.truth.landed[v+1]
+	return !ok || w.now.Sub(next.at) < w.plan.fileAge/4
 }
 
-func idsIn(from, to int64) slice {
-	return slice{"id >= ? AND id < ?", []any{from, to}, func(r tabletest.Row) bool { return r.ID >= from && r.ID < to }}
-}
+// most is how far clocks are off.
+const most = 5 * time.Minute

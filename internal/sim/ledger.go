@@ -5,10 +5,13 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
+	"time"
 
+	"github.com/idemtable/idem"
 	"github.com/idemtable/idem/delta"
-	"github.com/idemtable/idem/internal/parquetio"
+	"github.com/idemtable/idem/delta/store"
 	"github.com/idemtable/idem/internal/tabletest"
 )
 
@@ -16,34 +19,37 @@ import (
 type ledger struct {
 	w       *world
 	ctx     context.Context
-	bytes   [][]byte // of each commit
+	store   store.Store // with all that was deleted since
+	bytes   [][]byte    // of each commit
+	at      []time.Time // when it landed
 	snaps   []*delta.Snapshot
-	models  []*tabletest.Model // after each version
+	states  []*state // after each version
+	by      []*call  // who made each version
 	byTxn   map[string]int64
 	callsOf map[string]*call
-	rows    tabletest.Rows            // of the newest version, from its files
-	files   map[string]tabletest.Rows // live ones, by path
+	rows    tabletest.Rows // of the newest version, from its files
+	files   *files
+	ids     map[int64]int64 // row ids of the newest version, by the key of the row
+	since   int             // how many deletions were looked at
 }
 
 func newLedger(w *world) *ledger {
-	return &ledger{
-		w: w, ctx: tabletest.Codec(context.Background()), byTxn: map[string]int64{},
-		rows: tabletest.Rows{}, files: map[string]tabletest.Rows{},
-	}
+	l := &ledger{w: w, ctx: w.context(), store: w.truth.everything(), byTxn: map[string]int64{}, rows: tabletest.Rows{}}
+	l.files = &files{l: l, live: map[string]*contents{}, known: map[string]*contents{}}
+	return l
 }
 
 // extend reads the commits that came since. An error is a rule broken.
 func (l *ledger) extend() error {
 	l.callsOf = map[string]*call{}
 	for _, c := range l.w.calls {
-		if c.txnID != "" {
-			l.callsOf[c.txnID] = c
+		for _, id := range c.txnIDs {
+			l.callsOf[id] = c
 		}
 	}
 	for v, was := range l.bytes {
-		data, err := l.w.mem.Get(l.ctx, delta.CommitKey(int64(v)), 0)
-		if err != nil || !bytes.Equal(data, was) {
-			return fmt.Errorf("version %d is not what it was (%v)", v, err)
+		if !bytes.Equal(l.w.truth.landed[int64(v)].data, was) {
+			return fmt.Errorf("version %d is not what it was", v)
 		}
 	}
 	for l.w.has(int64(len(l.bytes))) {
@@ -51,17 +57,9 @@ func (l *ledger) extend() error {
 			return fmt.Errorf("version %d: %w", len(l.bytes), err)
 		}
 	}
-	return l.contiguous()
-}
-
-func (l *ledger) contiguous() error {
-	for info, err := range l.w.mem.List(l.ctx, delta.LogDir, "") {
-		if err != nil {
-			return err
-		}
-		f := logFile(info.Key)
-		if f.Kind == delta.Commit && f.Version >= int64(len(l.bytes)) {
-			return fmt.Errorf("version %d is there and version %d is not", f.Version, len(l.bytes))
+	for v := range l.w.truth.landed {
+		if v >= int64(len(l.bytes)) {
+			return fmt.Errorf("version %d is there and version %d is not", v, len(l.bytes))
 		}
 	}
 	return nil
@@ -69,178 +67,159 @@ func (l *ledger) contiguous() error {
 
 // take reads one commit, and holds it against the model.
 func (l *ledger) take(v int64) error {
-	data, err := l.w.mem.Get(l.ctx, delta.CommitKey(v), 0)
+	landed := l.w.truth.landed[v]
+	actions, err := delta.DecodeCommit(delta.CommitKey(v), landed.data)
 	if err != nil {
 		return err
 	}
-	actions, err := delta.DecodeCommit(delta.CommitKey(v), data)
+	c, err := l.author(v, landed.data)
 	if err != nil {
 		return err
-	}
-	id := delta.TxnID(data)
-	if first, twice := l.byTxn[id]; twice {
-		return fmt.Errorf("transaction %s is in version %d already: the work was committed twice", id, first)
-	}
-	c := l.callsOf[id]
-	if c == nil {
-		return fmt.Errorf("transaction %q is no call's", id)
 	}
 	snap, err := l.advance(v, actions)
 	if err != nil {
 		return err
 	}
-	if err := l.takeFiles(actions, snap); err != nil {
+	if err := l.files.take(actions, snap); err != nil {
 		return err
 	}
-	model, err := l.model(c, snap)
+	s, err := l.model(c, snap, actions)
 	if err != nil {
 		return err
 	}
-	l.bytes, l.snaps, l.models = append(l.bytes, data), append(l.snaps, snap), append(l.models, model)
-	l.byTxn[id] = v
+	if err := l.rowIDs(c, snap); err != nil {
+		return err
+	}
+	l.bytes, l.at, l.snaps = append(l.bytes, landed.data), append(l.at, landed.at), append(l.snaps, snap)
+	l.states, l.by = append(l.states, s), append(l.by, c)
 	return nil
+}
+
+// author finds the call that made a version.
+func (l *ledger) author(v int64, data []byte) (*call, error) {
+	id := delta.TxnID(data)
+	if c := l.w.strangers[v]; c != nil && id == "" {
+		return c, nil
+	}
+	if first, twice := l.byTxn[id]; twice {
+		return nil, fmt.Errorf("transaction %s is in version %d already: the work was committed twice", id, first)
+	}
+	c := l.callsOf[id]
+	if c == nil {
+		return nil, fmt.Errorf("transaction %q is no call's", id)
+	}
+	l.byTxn[id] = v
+	return c, nil
 }
 
 func (l *ledger) advance(v int64, actions []delta.Action) (*delta.Snapshot, error) {
 	if v > 0 {
 		return l.snaps[v-1].Advance(v, actions)
 	}
-	r := delta.NewReplay(l.w.mem.URL())
+	r := delta.NewReplay(l.w.truth.URL())
 	if err := r.Commit(0, actions); err != nil {
 		return nil, err
 	}
 	return r.Snapshot(0)
 }
 
-// takeFiles follows the rows of the table through the files that a commit names.
-func (l *ledger) takeFiles(actions []delta.Action, snap *delta.Snapshot) error {
-	for _, a := range actions {
-		if a.Remove != nil {
-			if err := l.remove(a.Remove.Path); err != nil {
-				return err
-			}
-		}
-	}
-	for _, a := range actions {
-		if a.Add != nil {
-			if err := l.add(snap, a.Add); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-func (l *ledger) remove(path string) error {
-	rows, live := l.files[path]
-	if !live {
-		return fmt.Errorf("file %s is removed and was not live", path)
-	}
-	for r, n := range rows {
-		if l.rows[r] -= n; l.rows[r] == 0 {
-			delete(l.rows, r)
-		}
-	}
-	delete(l.files, path)
-	return nil
-}
-
-func (l *ledger) add(snap *delta.Snapshot, add *delta.Add) error {
-	if _, live := l.files[add.Path]; live {
-		return fmt.Errorf("file %s is added twice", add.Path)
-	}
-	rows, err := l.read(snap, add)
-	if err != nil {
-		return fmt.Errorf("file %s: %w", add.Path, err)
-	}
-	for r, n := range rows {
-		l.rows[r] += n
-	}
-	l.files[add.Path] = rows
-	return nil
-}
-
-// read reads a data file, of which day may stand in the log only.
-func (l *ledger) read(snap *delta.Snapshot, add *delta.Add) (tabletest.Rows, error) {
-	key, err := delta.ResolvePath(l.w.mem.URL(), add.Path)
-	if err != nil {
-		return nil, err
-	}
-	r, err := tabletest.Stub{}.Open(l.ctx, parquetio.Object(l.ctx, l.w.mem, key, add.Size), parquetio.ReadOptions{})
-	if err != nil {
-		return nil, err
-	}
-	rows := tabletest.Rows{}
-	for b, err := range r.Batches(l.ctx, tabletest.Schema) {
-		if err != nil {
-			return nil, err
-		}
-		if err := rows.AddBatch(b); err != nil {
-			return nil, err
-		}
-	}
-	if len(snap.PartitionColumns()) == 0 {
-		return rows, nil
-	}
-	day, err := snap.PartitionValue(add, "day")
-	if err != nil {
-		return nil, err
-	}
-	placed := make(tabletest.Rows, len(rows))
-	for r, n := range rows {
-		if day != nil {
-			r.Day = *day
-		}
-		placed[r] += n
-	}
-	return placed, nil
-}
-
 // model does the call's job on the model of the version before, and compares.
-func (l *ledger) model(c *call, snap *delta.Snapshot) (*tabletest.Model, error) {
-	m := tabletest.NewModel()
-	if n := len(l.models); n > 0 {
-		m = l.models[n-1].Clone()
+func (l *ledger) model(c *call, snap *delta.Snapshot, actions []delta.Action) (*state, error) {
+	s := newState()
+	if n := len(l.states); n > 0 {
+		s = l.states[n-1].clone()
 	}
-	if tag := c.job.tag; tag.AppID != "" && m.Recorded(tag.AppID) >= tag.Version {
-		return nil, fmt.Errorf("call %d (%s) commits %s@%d though %d is recorded", c.n, c.job.kind, tag.AppID, tag.Version, m.Recorded(tag.AppID))
+	switch stands := s.standing(c.job.tag); {
+	case stands == notApplied, stands == restored && c.reapply:
+	default:
+		return nil, fmt.Errorf("call %d (%s) commits: it has a tag that %s", c.n, c.job.kind, s.tell(c.job.tag))
 	}
-	c.job.apply(m)
-	if !maps.Equal(m.Rows, l.rows) {
-		return nil, fmt.Errorf("after call %d (%s) the rows are not the model's:\n%s", c.n, c.job, m.Rows.Diff(l.rows))
+	if c.job.kind == restore && c.job.to >= int64(len(l.states)) {
+		return nil, fmt.Errorf("call %d restores a version that is to come: version %d", c.n, c.job.to)
 	}
+	c.job.apply(s, l.states)
+	if !maps.Equal(s.Rows, l.rows) {
+		return nil, fmt.Errorf("after call %d (%s): the rows are not the model's\n%s\n%s", c.n, c.job.kind, s.Rows.Diff(l.rows), c.job)
+	}
+	return s, l.definition(s, c, snap, actions)
+}
+
+// definition compares all but the rows.
+func (l *ledger) definition(s *state, c *call, snap *delta.Snapshot, actions []delta.Action) error {
 	tags := map[string]int64{}
 	for x := range snap.Txns() {
 		if !strings.HasPrefix(x.AppID, "idem/v1/") { // what travels beside a tag
 			tags[x.AppID] = x.Version
 		}
 	}
-	if !maps.Equal(tags, m.Tags) {
-		return nil, fmt.Errorf("after call %d (%s) the tags stand at %v, not at %v", c.n, c.job.kind, tags, m.Tags)
+	if !maps.Equal(tags, s.Tags) {
+		return fmt.Errorf("after call %d (%s): the tags are not the model's\nthey stand at %v, not at %v", c.n, c.job.kind, tags, s.Tags)
 	}
-	return m, nil
+	var columns []string
+	for _, f := range snap.Schema().Fields[len(tabletest.Schema.Fields()):] {
+		columns = append(columns, f.Name)
+	}
+	if !slices.Equal(columns, s.columns) {
+		return fmt.Errorf("after call %d (%s): the columns are not the model's\nadded are %v, not %v", c.n, c.job.kind, columns, s.columns)
+	}
+	props := map[string]string{}
+	for k, v := range snap.Metadata().Configuration {
+		if strings.HasPrefix(k, "sim.") {
+			props[k] = v
+		}
+	}
+	if !maps.Equal(props, s.props) {
+		return fmt.Errorf("after call %d (%s): the properties are not the model's\nthey are %v, not %v", c.n, c.job.kind, props, s.props)
+	}
+	return l.undone(s, snap, c)
+}
+
+// undone holds the records of what restores took back, which outlive the log, against the model.
+func (l *ledger) undone(s *state, snap *delta.Snapshot, c *call) error {
+	for app, v := range s.Tags {
+		undone, has := snap.Txn("idem/v1/undone/" + app)
+		believed := v
+		if has {
+			believed = min(v, undone.Version)
+		}
+		if believed != s.inEffect(app) && !l.shared(app) {
+			return fmt.Errorf("after call %d (%s): a tag that was taken back is not told by its record\n%s; the record says %d",
+				c.n, c.job.kind, s.tell(idem.Txn{AppID: app, Version: v}), believed)
+		}
+	}
+	return nil
+}
+
+// shared says whether a foreign writer, which knows of no such records, has the tag, too. In the log its
+// tags are found right; once they are cleaned away one that was taken back before counts as taken back
+// still, and a call with it is an error.
+func (l *ledger) shared(app string) bool {
+	for _, c := range l.w.calls {
+		if c.job.kind == foreign && c.job.app == app {
+			return true
+		}
+	}
+	return false
 }
 
 // newest is the newest version that was read.
 func (l *ledger) newest() int64 { return int64(len(l.bytes)) - 1 }
 
-// filesExist says whether every file that a commit ever added is still there: nobody may delete one.
-func (l *ledger) filesExist() error {
-	for v, data := range l.bytes {
-		actions, err := delta.DecodeCommit(delta.CommitKey(int64(v)), data)
-		if err != nil {
-			return err
+// landed are the versions that a call committed, in order.
+func (l *ledger) landed(c *call) []int64 {
+	var out []int64
+	for _, id := range c.txnIDs {
+		if v, ok := l.byTxn[id]; ok {
+			out = append(out, v)
 		}
-		for _, a := range actions {
-			if a.Add == nil {
-				continue
-			}
-			if key, err := delta.ResolvePath(l.w.mem.URL(), a.Add.Path); err != nil {
-				return err
-			} else if info, err := l.w.mem.Head(l.ctx, key); err != nil || info.Size != a.Add.Size {
-				return fmt.Errorf("version %d: file %s is gone or has another size: %v", v, key, err)
+	}
+	if c.job.kind == foreign {
+		for v, by := range l.by {
+			if by == c {
+				out = append(out, int64(v))
 			}
 		}
 	}
-	return nil
+	slices.Sort(out)
+	return out
 }

@@ -3,6 +3,7 @@ package sim
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/idemtable/idem"
@@ -20,29 +21,67 @@ type Hooks struct {
 
 	// Append does the appends, on the store as the process sees it. A plain append has no tag.
 	Append func(ctx context.Context, s store.Store, t *idem.Table, rows []tabletest.Row, tag idem.Txn) (*idem.Result, error)
+
+	// Instead does the jobs of a verb, by its name.
+	Instead map[string]func(ctx context.Context, s store.Store, t *idem.Table) (*idem.Result, error)
+
+	// ForeignOverwrites has foreign writers put their commits over those of others.
+	ForeignOverwrites bool
+
+	// Plain makes tables without features, in which every data file is the stub codec's.
+	Plain bool
 }
 
 // History is what came of a seed.
 type History struct {
 	Seed     uint64
+	Cut      Cut
 	Trace    []string       // one line a step
 	Broken   []string       // rules that were broken; none: all is well
-	Faults   map[string]int // by kind
+	Faults   map[string]int // by name
+	Hits     map[Hit]int    // by number and verb
 	Outcomes map[string]int // of calls
 	Verbs    map[string]int // calls, by verb
 	Steps    int
 	Versions int64
+
+	jobs    []int
+	writers []int
+	places  []place
 }
 
 // String is the history as a failing test prints it.
 func (h *History) String() string {
-	return fmt.Sprintf("seed %d (go test ./internal/sim -run TestSeed -sim.seed=%d -v)\n%s\n\n%s",
-		h.Seed, h.Seed, strings.Join(h.Trace, "\n"), strings.Join(h.Broken, "\n"))
+	again := fmt.Sprintf("go test ./internal/sim -run 'TestSeed$' -v -sim.seed=%d", h.Seed)
+	if cut := h.Cut.String(); cut != "" {
+		again += " -sim.cut=" + cut
+	}
+	return fmt.Sprintf("seed %d (%s)\n%s\n\n%s", h.Seed, again, strings.Join(h.Trace, "\n"), strings.Join(h.Broken, "\n"))
+}
+
+// Reason is what is wrong in words that do not change with versions and names; "" if all is well.
+func (h *History) Reason() string {
+	if len(h.Broken) == 0 {
+		return ""
+	}
+	line, _, _ := strings.Cut(h.Broken[0], "\n")
+	if i := strings.LastIndex(line, ": "); i >= 0 {
+		line = line[i+2:]
+	}
+	return strings.Map(func(r rune) rune {
+		if r >= '0' && r <= '9' {
+			return '#'
+		}
+		return r
+	}, line)
 }
 
 // Run is the history of a seed.
-func Run(seed uint64, hooks Hooks) *History {
-	w := newWorld(seed, hooks)
+func Run(seed uint64, hooks Hooks) *History { return RunCut(seed, hooks, Cut{}) }
+
+// RunCut is the history of a seed of which parts are left out.
+func RunCut(seed uint64, hooks Hooks, cut Cut) *History {
+	w := newWorld(seed, hooks, cut)
 	w.log("", "%s", w.plan)
 	w.setUp()
 	l := newLedger(w)
@@ -57,43 +96,110 @@ func Run(seed uint64, hooks Hooks) *History {
 			stage()
 		}
 	}
+	return w.history()
+}
+
+func (w *world) history() *History {
 	h := &History{
-		Seed: seed, Trace: w.trace, Broken: w.broken, Faults: w.faults, Steps: w.steps, Versions: w.look() + 1,
-		Outcomes: map[string]int{}, Verbs: map[string]int{},
+		Seed: w.dice.seed, Cut: w.cut, Trace: w.trace, Broken: w.broken, Faults: w.faults, Hits: w.hits, Steps: w.steps, Versions: w.look() + 1,
+		Outcomes: map[string]int{}, Verbs: map[string]int{}, places: w.places,
 	}
 	for _, c := range w.calls {
 		h.Outcomes[c.outcome()]++
 		h.Verbs[c.job.kind.String()]++
 	}
+	for n := range w.plan.writers {
+		if w.cut.keepsWriter(n) {
+			h.writers = append(h.writers, n)
+		}
+	}
+	for _, j := range w.plan.jobs {
+		if w.cut.keepsJob(j.n) {
+			h.jobs = append(h.jobs, j.n)
+		}
+	}
 	return h
 }
 
-// setUp makes the jobs, the writers, and, unless they race for that, the table.
+// setUp makes the jobs, the writers, and, unless they race for that, the table with its first rows.
 func (w *world) setUp() {
-	m := &maker{dice: w.dice, plan: w.plan}
-	if !w.plan.race {
-		wr := w.newWriter("set", nil)
-		wr.quiet = true
-		c := wr.beginCall(w.plan.create)
-		_, res, err := idem.CreateStore(c.ctx, wr.view(), w.plan.definition(), wr.options())
-		wr.endCall(res, err, false)
-		if err != nil {
-			w.fail("make the table: %v", err)
-		}
-		w.writers = nil
+	m := &maker{dice: w.dice.plan, plan: w.plan}
+	first := m.first()
+	if w.plan.race {
+		first = nil
+	} else {
+		w.makeTable(first)
 	}
+	var twins []*job
 	for i := range w.plan.writers {
 		jobs := []*job(nil)
-		if i == 1 && w.plan.twins {
-			jobs = twinOf(w.writers[0].jobs)
-		} else {
+		switch {
+		case i == 1 && w.plan.twins:
+			jobs = twins
+		case i == 1 && w.plan.foreign:
+			jobs = m.stranger()
+		default:
 			jobs = m.series(i + 1)
 		}
-		w.writers = append(w.writers, w.newWriter(fmt.Sprintf("w%d", i+1), jobs))
+		if i == 0 {
+			twins = twinOf(jobs)
+		}
+		if !w.cut.keepsWriter(i) {
+			continue
+		}
+		wr := w.newWriter(fmt.Sprintf("w%d", i+1), w.kept(jobs))
+		wr.index = i
+		w.writers = append(w.writers, wr)
 	}
 	for _, j := range w.plan.jobs {
-		w.log("", "%s", j)
+		if j.over = !w.cut.keepsJob(j.n) || !w.given(j); !j.over {
+			w.log("", "%s", j)
+		}
 	}
+}
+
+// makeTable makes the table and runs the first jobs, with nobody else about.
+func (w *world) makeTable(first []*job) {
+	wr := w.newWriter("set", nil)
+	wr.quiet, wr.index = true, -1
+	c := wr.beginCall(w.plan.create)
+	t, res, err := idem.CreateStore(c.ctx, wr.view(), w.plan.definition(), wr.options())
+	wr.endCall(res, err, false)
+	if err != nil {
+		w.fail("make the table: %v", err)
+		return
+	}
+	wr.table = t
+	for _, j := range w.kept(first) {
+		if !wr.run(j) {
+			w.fail("job %d (%s) does not end over a quiet store", j.n, j.kind)
+		}
+	}
+	w.writers = nil
+}
+
+// kept are the jobs that are not cut away.
+func (w *world) kept(jobs []*job) []*job {
+	var out []*job
+	for _, j := range jobs {
+		if w.cut.keepsJob(j.n) {
+			out = append(out, j)
+		}
+	}
+	return out
+}
+
+// given says whether a job is anybody's.
+func (w *world) given(j *job) bool {
+	if j.kind == createTable || len(w.callsOf(j)) > 0 {
+		return true
+	}
+	for _, wr := range w.writers {
+		if slices.Contains(wr.jobs, j) {
+			return true
+		}
+	}
+	return false
 }
 
 // twinOf are the jobs that a second process may run beside the first: a plain append doubles.

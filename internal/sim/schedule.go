@@ -21,7 +21,7 @@ func priorities(dice *rand.Rand, writers int) picker {
 	lowest := 0
 	var changes []int
 	for range dice.IntN(6) {
-		changes = append(changes, dice.IntN(60*writers))
+		changes = append(changes, dice.IntN(40*writers))
 	}
 	return func(step int, ready []*writer) *writer {
 		best := slices.MaxFunc(ready, func(a, b *writer) int { return rank[a.index] - rank[b.index] })
@@ -30,5 +30,16 @@ func priorities(dice *rand.Rand, writers int) picker {
 			rank[best.index] = lowest
 		}
 		return best
+	}
+}
+
+// calm lets the writer at hand go on but for a few changes, for histories that people read.
+func calm(dice *rand.Rand) picker {
+	var last *writer
+	return func(_ int, ready []*writer) *writer {
+		if last == nil || !slices.Contains(ready, last) || dice.IntN(12) == 0 {
+			last = ready[dice.IntN(len(ready))]
+		}
+		return last
 	}
 }

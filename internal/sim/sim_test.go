@@ -2,16 +2,11 @@ package sim_test
 
 import (
 	"flag"
-	"fmt"
-	"maps"
 	"os"
-	"runtime"
 	"runtime/debug"
-	"slices"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -19,101 +14,60 @@ import (
 )
 
 var (
-	seedFlag = flag.Uint64("sim.seed", 1, "the seed whose history TestSeed prints")
-	runsFlag = flag.Uint64("sim.runs", 2000, "number of histories of TestHistories, from seed 1 on")
+	seedFlag  = flag.Uint64("sim.seed", 1, "the seed whose history TestSeed prints")
+	cutFlag   = flag.String("sim.cut", "", "what of it is kept, as a failure prints it")
+	runsFlag  = flag.Uint64("sim.runs", 2000, "number of histories of TestHistories")
+	firstFlag = flag.Uint64("sim.first", 1, "the first seed of TestHistories and TestSoak")
+	forFlag   = flag.Duration("sim.for", 0, "how long TestSoak runs")
 )
 
 // TestMain lets garbage gather: a history makes much and keeps nothing.
 func TestMain(m *testing.M) {
-	debug.SetGCPercent(400)
+	debug.SetGCPercent(-1)
+	debug.SetMemoryLimit(512 << 20)
 	os.Exit(m.Run())
 }
 
-// totals are sums over histories.
-type totals struct {
-	mu                      sync.Mutex
-	faults, outcomes, verbs map[string]int
-	steps, versions         int
-	failed                  []*sim.History
-}
-
-func (s *totals) add(h *sim.History) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for k, n := range h.Faults {
-		s.faults[k] += n
-	}
-	for k, n := range h.Outcomes {
-		s.outcomes[k] += n
-	}
-	for k, n := range h.Verbs {
-		s.verbs[k] += n
-	}
-	s.steps += h.Steps
-	s.versions += int(h.Versions)
-	if len(h.Broken) > 0 {
-		s.failed = append(s.failed, h)
-	}
-}
-
-// histories runs the seeds first..last on all processors and stops soon after the first failure.
-func histories(first, last uint64, hooks sim.Hooks) *totals {
-	s := &totals{faults: map[string]int{}, outcomes: map[string]int{}, verbs: map[string]int{}}
-	var next atomic.Uint64
-	next.Store(first)
-	var wg sync.WaitGroup
-	var stop atomic.Bool
-	for range runtime.GOMAXPROCS(0) {
-		wg.Go(func() {
-			for seed := next.Add(1) - 1; seed <= last && !stop.Load(); seed = next.Add(1) - 1 {
-				h := sim.Run(seed, hooks)
-				s.add(h)
-				if len(h.Broken) > 0 {
-					stop.Store(true)
-				}
-			}
-		})
-	}
-	wg.Wait()
-	slices.SortFunc(s.failed, func(a, b *sim.History) int { return len(a.Trace) - len(b.Trace) })
-	return s
-}
-
-func show(title string, counts map[string]int) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s:", title)
-	for _, k := range slices.Sorted(maps.Keys(counts)) {
-		fmt.Fprintf(&b, " %s %d,", k, counts[k])
-	}
-	return strings.TrimSuffix(b.String(), ",")
-}
+func noHooks() sim.Hooks { return sim.Hooks{} }
 
 func TestHistories(t *testing.T) {
-	s := histories(1, *runsFlag, sim.Hooks{})
-	t.Logf("%d histories, %d steps, %d versions", *runsFlag, s.steps, s.versions)
-	t.Log(show("faults", s.faults))
-	t.Log(show("outcomes", s.outcomes))
-	t.Log(show("verbs", s.verbs))
-	if len(s.failed) > 0 {
-		t.Fatal(s.failed[0])
-	}
-	if *runsFlag < 2000 {
+	last := *firstFlag + *runsFlag - 1
+	s := histories(*firstFlag, func(seed uint64) bool { return seed <= last }, sim.Hooks{})
+	s.print(t)
+	s.fail(t, noHooks)
+	s.enough(t)
+}
+
+// TestSoak runs histories until a time is over: go test ./internal/sim -run TestSoak -sim.for 30m
+// -timeout 0 -v. It begins at -sim.first.
+func TestSoak(t *testing.T) {
+	if *forFlag == 0 {
+		h := sim.Run(*firstFlag, sim.Hooks{})
+		require.Empty(t, h.Broken)
 		return
 	}
-	for _, k := range append(sim.Kinds(), "cancel", "time-jump", "outage") {
-		require.GreaterOrEqual(t, s.faults[string(k)], 100, "the fault %s is hardly met", k)
-	}
-	for _, o := range []string{"committed", "already applied", "superseded", "unchanged", "unknown outcome", "crashed", "canceled", "store error"} {
-		require.GreaterOrEqual(t, s.outcomes[o], 50, "the outcome %q is hardly met", o)
-	}
-	require.LessOrEqual(t, s.outcomes["conflict"], s.outcomes["committed"]/50, "writers give up too often")
+	end := time.Now().Add(*forFlag)
+	s := histories(*firstFlag, func(uint64) bool { return time.Now().Before(end) }, sim.Hooks{})
+	t.Logf("commit %s, seeds %d to %d", revision(), *firstFlag, *firstFlag+uint64(s.histories)-1)
+	s.print(t)
+	s.fail(t, noHooks)
 }
 
 // TestSeed prints one history: with -v, and a seed that failed.
 func TestSeed(t *testing.T) {
-	h := sim.Run(*seedFlag, sim.Hooks{})
+	cut, err := sim.ParseCut(*cutFlag)
+	require.NoError(t, err)
+	h := sim.RunCut(*seedFlag, sim.Hooks{}, cut)
 	if len(h.Broken) > 0 {
 		t.Fatal(h)
 	}
 	t.Log(h)
+}
+
+func TestASeedIsOneHistory(t *testing.T) {
+	for seed := range uint64(25) {
+		first, second := sim.Run(seed+1, sim.Hooks{}), sim.Run(seed+1, sim.Hooks{})
+		require.Equal(t, strings.Join(first.Trace, "\n"), strings.Join(second.Trace, "\n"), "seed %d", seed+1)
+	}
+	require.NotEqual(t, sim.Run(1, sim.Hooks{}).Trace, sim.Run(2, sim.Hooks{}).Trace)
 }

@@ -4,47 +4,70 @@ import (
 	"context"
 	"fmt"
 	"iter"
-	"math/rand/v2"
 	"time"
 
-	"github.com/idemtable/idem/delta"
 	"github.com/idemtable/idem/delta/store"
+	"github.com/idemtable/idem/internal/parquetio"
 	"github.com/idemtable/idem/internal/tabletest"
 )
 
 // mostSteps ends a history that does not end by itself.
 const mostSteps = 50_000
 
+// Hit is a fault that a call of a verb met.
+type Hit struct{ Fault, Verb string }
+
 // world is everything that writers share: the store, the time, the dice.
 type world struct {
 	plan    *scenario
 	hooks   Hooks
-	dice    *rand.Rand
+	cut     Cut
+	dice    *dice
 	now     time.Time
-	mem     *store.Mem
-	shared  store.Store // mem, or what a hook made of it
+	truth   *truth
+	shared  store.Store // the truth, or what a hook made of it
 	writers []*writer
 	steps   int
 	newest  int64 // the newest version in the store
 	over    bool  // nobody goes on
 
-	trace  []string
-	calls  []*call
-	faults map[string]int
-	broken []string // rules broken while the history ran
+	trace     []string
+	calls     []*call
+	strangers map[int64]*call // versions that a foreign writer committed
+	faults    map[string]int
+	hits      map[Hit]int
+	places    []place  // where something went wrong
+	troubles  int      // that there were
+	jumped    bool     // hours have passed at once
+	broken    []string // rules broken while the history ran
 }
 
-func newWorld(seed uint64, hooks Hooks) *world {
+func newWorld(seed uint64, hooks Hooks, cut Cut) *world {
 	w := &world{
-		hooks: hooks, dice: rand.New(rand.NewPCG(seed, 0x51)), now: tabletest.Epoch, newest: -1, faults: map[string]int{},
+		hooks: hooks, cut: cut, dice: newDice(seed, cut.salt), now: tabletest.Epoch, newest: -1,
+		strangers: map[int64]*call{}, faults: map[string]int{}, hits: map[Hit]int{},
 	}
-	w.mem = store.NewMemClock(func() time.Time { return w.now })
-	w.shared = w.mem
-	if hooks.Store != nil {
-		w.shared = hooks.Store(w.mem)
-	}
-	w.plan = newScenario(w.dice)
+	w.plan = newScenario(w.dice.plan, hooks)
+	w.build()
 	return w
+}
+
+// build makes an empty store.
+func (w *world) build() {
+	w.truth = newTruth(func() time.Time { return w.now })
+	w.shared = w.truth
+	if w.hooks.Store != nil {
+		w.shared = w.hooks.Store(w.truth)
+	}
+	w.newest = -1
+}
+
+// context carries the codec of the history.
+func (w *world) context() context.Context {
+	if w.plan.parquet {
+		return context.Background()
+	}
+	return parquetio.WithCodec(context.Background(), Codec())
 }
 
 // log adds a line to the history.
@@ -59,6 +82,19 @@ func (w *world) fail(format string, args ...any) {
 	w.log("!", "%s", text)
 }
 
+// hit counts a trouble, and the fault that it is of for the verb that meets it.
+func (w *world) hit(t trouble, c *call) {
+	w.faults[t.name]++
+	w.troubles++
+	w.meet(t.id, c)
+}
+
+func (w *world) meet(id string, c *call) {
+	if c != nil {
+		w.hits[Hit{id, c.job.kind.String()}]++
+	}
+}
+
 // look moves newest to the newest version in the store.
 func (w *world) look() int64 {
 	for w.has(w.newest + 1) {
@@ -68,16 +104,13 @@ func (w *world) look() int64 {
 }
 
 func (w *world) has(version int64) bool {
-	_, err := w.mem.Head(context.Background(), delta.CommitKey(version))
-	return err == nil
+	_, ok := w.truth.landed[version]
+	return ok
 }
-
-// chance is true with probability p.
-func (w *world) chance(p float64) bool { return w.dice.Float64() < p }
 
 // run lets the writers go on, one at a time, until all have ended.
 func (w *world) run() {
-	pick := w.plan.scheduler(w.dice, len(w.writers))
+	pick := w.plan.scheduler(w.dice.turns, w.plan.writers, w.cut)
 	for _, wr := range w.writers {
 		wr.resume, wr.stop = iter.Pull(wr.life)
 	}
@@ -96,11 +129,6 @@ func (w *world) run() {
 		}
 		w.landSome()
 		wr := pick(w.steps, ready)
-		if w.plan.jumps > 0 && w.chance(w.plan.jumps) {
-			w.now = w.now.Add(15 * time.Minute)
-			w.log("", "fifteen minutes pass")
-			w.faults["time-jump"]++
-		}
 		if _, more := wr.resume(); !more {
 			wr.ended = true
 		}
@@ -111,7 +139,7 @@ func (w *world) run() {
 func (w *world) ready() []*writer {
 	var out []*writer
 	for _, wr := range w.writers {
-		if !wr.ended && !wr.wake.After(w.now) {
+		if !wr.ended && !wr.wake.After(w.now) && wr.frozen <= w.steps {
 			out = append(out, wr)
 		}
 	}
@@ -122,21 +150,26 @@ func (w *world) ready() []*writer {
 func (w *world) wait() bool {
 	var next *writer
 	for _, wr := range w.writers {
-		if !wr.ended && (next == nil || wr.wake.Before(next.wake)) {
+		switch {
+		case wr.ended:
+		case next == nil, next.frozen > w.steps && wr.frozen <= w.steps, wr.frozen <= w.steps && wr.wake.Before(next.wake):
 			next = wr
 		}
 	}
 	if next == nil {
 		return false
 	}
-	w.now = next.wake
+	next.frozen = 0
+	if next.wake.After(w.now) {
+		w.now = next.wake
+	}
 	return true
 }
 
 // landSome makes, now and then, late effects of one writer take place.
 func (w *world) landSome() {
 	for _, wr := range w.writers {
-		if wr.late > 0 && w.chance(0.03) {
+		if wr.late > 0 && w.dice.turns.IntN(32) == 0 {
 			w.land(wr)
 		}
 	}

@@ -19,28 +19,36 @@ type writer struct {
 	name   string
 	jobs   []*job
 	faulty *storetest.Faulty
+	pages  *pager
 	quiet  bool // nothing goes wrong, and nobody else goes on
 
 	resume func() (struct{}, bool)
 	stop   func()
 	yield  func(struct{}) bool
 	wake   time.Time
+	frozen int // the step before which it does not go on
 	ended  bool
-	late   int       // effects that may be on their way
-	cutOff time.Time // no operation gets through before
+	dead   bool          // its process, which has not noticed yet
+	late   int           // effects that may be on their way
+	cutOff time.Time     // no operation gets through before
+	cut    trouble       // why
+	skew   time.Duration // of its clock
 
+	at     place
+	lives  uint64
 	table  *idem.Table // of this life
+	born   int         // how much had been deleted from the store when the life began
 	call   *call       // under way
 	cancel context.CancelFunc
-	hit    storetest.Fault // of the operation under way
+	trust  trouble // of the operation under way
 }
 
 // crash is what a process dies of.
 type crash struct{}
 
 func (w *world) newWriter(name string, jobs []*job) *writer {
-	wr := &writer{w: w, index: len(w.writers), name: name, jobs: jobs, wake: w.now}
-	wr.faulty = storetest.NewFaulty(w.shared)
+	wr := &writer{w: w, index: len(w.writers), name: name, jobs: jobs, wake: w.now, pages: &pager{Store: w.shared}}
+	wr.faulty = storetest.NewFaulty(wr.pages)
 	wr.faulty.Before = wr.before
 	return wr
 }
@@ -53,14 +61,28 @@ func (wr *writer) life(yield func(struct{}) bool) {
 			wr.w.fail("%s panics: %v\n%s", wr.name, p, debug.Stack())
 		}
 	}()
+	if wr.w.plan.clocks {
+		wr.skew = time.Duration(wr.w.dice.at(place{wr.index, -1, 0, 0}).Int64N(int64(2*most))) - most
+	}
 	wr.pause()
 	for _, j := range wr.jobs {
-		for runs := 1 + wr.w.dice.IntN(4); runs > 0 && !wr.w.over; runs-- {
-			if wr.run(j) || !wr.w.repeatable(j) {
+		dice := wr.w.dice.at(place{wr.index, j.n, -1, 0})
+		runs, wait := 1+dice.IntN(4), time.Duration(dice.Int64N(int64(20*time.Second)))
+		for run := range runs {
+			wr.at = place{wr.index, j.n, run, 0}
+			if wr.w.over || wr.run(j) || !wr.w.repeatable(j) {
 				break
 			}
-			wr.sleep(time.Duration(wr.w.dice.Int64N(int64(20 * time.Second))))
+			wr.sleep(wait * time.Duration(run+1))
 		}
+	}
+}
+
+// die ends the process. What reads Parquet recovers from panics and turns them into errors, so that
+// there the process dies a little later; nothing of it gets through any more.
+func (wr *writer) die() {
+	if wr.dead = true; !wr.w.plan.parquet || wr.call == nil {
+		panic(crash{})
 	}
 }
 
@@ -76,6 +98,9 @@ func (wr *writer) pause() {
 
 // sleep lets the others go on for a time.
 func (wr *writer) sleep(d time.Duration) {
+	if wr.dead {
+		panic(crash{})
+	}
 	wr.wake = wr.w.now.Add(d)
 	if wr.quiet {
 		wr.w.now = wr.wake
@@ -93,6 +118,7 @@ func (wr *writer) run(j *job) (done bool) {
 			if wr.w.over {
 				panic(p)
 			}
+			wr.dead = false
 			wr.w.log(wr.name, "dies")
 			wr.endCall(nil, nil, true)
 			wr.table = nil
@@ -103,8 +129,14 @@ func (wr *writer) run(j *job) (done bool) {
 	if wr.table == nil && !wr.start() {
 		return false
 	}
+	if j.choose(wr.w); j.over {
+		return true
+	}
 	c := wr.beginCall(j)
 	res, err := j.do(c.ctx, wr)
+	if wr.dead {
+		panic(crash{})
+	}
 	wr.endCall(res, err, false)
 	if j.kind == appendRows && errors.Is(err, idem.ErrUnknownOutcome) {
 		return wr.resolve(c)
@@ -115,15 +147,19 @@ func (wr *writer) run(j *job) (done bool) {
 // start starts a process: it opens the table, or makes it.
 func (wr *writer) start() bool {
 	wr.faulty.Restart()
-	ctx := tabletest.Codec(context.Background())
+	wr.born = len(wr.w.truth.deleted)
 	if wr.w.plan.race {
 		c := wr.beginCall(wr.w.plan.create)
 		t, res, err := idem.CreateStore(c.ctx, wr.view(), wr.w.plan.definition(), wr.options())
+		if wr.dead {
+			panic(crash{})
+		}
 		wr.endCall(res, err, false)
-		wr.table = t
-		return err == nil
-	}
-	t, err := idem.OpenStore(ctx, wr.view(), wr.options())
+		if wr.table = t; err == nil || !errors.Is(err, idem.ErrConflict) {
+			return err == nil
+		}
+	} // a table of another definition, which somebody changed since, is opened
+	t, err := idem.OpenStore(wr.w.context(), wr.view(), wr.options())
 	if err != nil {
 		wr.w.log(wr.name, "cannot open the table: %v", err)
 		return false
@@ -133,8 +169,8 @@ func (wr *writer) start() bool {
 }
 
 func (wr *writer) options() idem.Options {
-	seed := wr.w.dice.Uint64()
-	o := tabletest.Options(seed, clock{wr})
+	wr.lives++
+	o := tabletest.Options(wr.w.dice.seed<<20^uint64(wr.index+1)<<10^wr.lives, clock{wr})
 	o.CommitBudget = wr.w.plan.budget
 	if f := wr.w.hooks.Options; f != nil {
 		f(&o)
@@ -144,8 +180,7 @@ func (wr *writer) options() idem.Options {
 
 // resolve asks what became of an append whose outcome is unknown.
 func (wr *writer) resolve(c *call) bool {
-	ctx := tabletest.Codec(context.Background())
-	r, err := wr.table.Resolve(ctx, c.err)
+	r, err := wr.table.Resolve(wr.w.context(), c.err)
 	if err != nil {
 		wr.w.log(wr.name, "call %d: resolve: %v", c.n, err)
 		return false
@@ -158,14 +193,14 @@ func (wr *writer) resolve(c *call) bool {
 // clock is the world's clock as one writer sees it.
 type clock struct{ wr *writer }
 
-func (c clock) Now() time.Time { return c.wr.w.now }
+func (c clock) Now() time.Time { return c.wr.w.now.Add(c.wr.skew) }
 
 func (c clock) Sleep(ctx context.Context, d time.Duration) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
 	if at, ok := ctx.Deadline(); ok {
-		d = max(0, min(d, at.Sub(c.wr.w.now)))
+		d = max(0, min(d, at.Sub(c.Now())))
 	}
 	c.wr.sleep(d)
 	return ctx.Err()

@@ -1,0 +1,192 @@
+package sim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+
+	"github.com/idemtable/idem"
+	"github.com/idemtable/idem/delta/store"
+	"github.com/idemtable/idem/delta/store/storetest"
+)
+
+// claim says what is wrong with what a caller was told.
+func (l *ledger) claim(c *call) error {
+	landed := l.landed(c)
+	some := c.job.kind.does().some
+	switch {
+	case !c.ended || c.unknown():
+		return l.excuse(c)
+	case c.resolved != nil:
+		return l.resolution(c, landed)
+	case c.err != nil && len(landed) > 0 && !some:
+		return fmt.Errorf("its work is in the log\nversion %d", landed[0])
+	case errors.Is(c.err, idem.ErrRestored):
+		return l.sometime(c, "its tag was restored away", func(s *state) bool { return s.standing(c.job.tag) == restored })
+	case c.err != nil:
+		return l.excuse(c)
+	case c.job.kind == scanRows:
+		return l.scanned(c)
+	case c.res.Outcome == idem.Committed:
+		return l.committed(c, landed)
+	case len(landed) > 0 && !some && !(c.stale && c.res.Outcome == idem.AlreadyApplied): // true all the same, if its own commit looked cleaned away
+		return fmt.Errorf("its own work is in the log\nversion %d", landed[0])
+	}
+	return l.skipped(c)
+}
+
+func (l *ledger) committed(c *call, landed []int64) error {
+	if !c.job.kind.does().commit {
+		return nil // it wrote to the log and no commit; the rules of the log look at it
+	}
+	if len(landed) == 0 {
+		return fmt.Errorf("it says version %d and nothing is in the log: version %[1]d is not its work, nor is any other", c.res.Version)
+	}
+	switch at := landed[len(landed)-1]; {
+	case at != c.res.Version:
+		return fmt.Errorf("it says version %d and its work is another version\nversion %d", c.res.Version, at)
+	case at <= c.newest:
+		return fmt.Errorf("version %d was there when it began\nversion %d", c.newest, at)
+	}
+	return nil
+}
+
+func (l *ledger) resolution(c *call, landed []int64) error {
+	if c.resolved.Committed != (len(landed) > 0) || len(landed) > 0 && c.resolved.Version != landed[0] {
+		return fmt.Errorf("resolved wrongly\nto committed=%t version=%d; in the log it is %v", c.resolved.Committed, c.resolved.Version, landed)
+	}
+	return nil
+}
+
+// sometime says whether something was so at a moment between the beginning and the end of a call, or,
+// for one that was shown an older store, ever.
+func (l *ledger) sometime(c *call, what string, so func(*state) bool) error {
+	from := max(c.newest, 0)
+	if c.stale {
+		from = 0
+	}
+	for v := from; v <= min(max(c.last, from), l.newest()); v++ {
+		if so(l.states[v]) {
+			return nil
+		}
+	}
+	return fmt.Errorf("%s at no time\nfrom version %d to %d", what, from, c.last)
+}
+
+// looked says whether a version that a call looked at was new enough.
+func (l *ledger) looked(c *call) error {
+	switch v := c.res.Version; {
+	case v < 0 || v > l.newest():
+		return fmt.Errorf("version %d does not exist", v)
+	case v < c.newest && !c.stale:
+		return fmt.Errorf("it looked at version %d, and version %d was there when it began", v, c.newest)
+	}
+	return nil
+}
+
+func (l *ledger) scanned(c *call) error {
+	if err := l.looked(c); err != nil {
+		return err
+	}
+	if want := l.states[c.res.Version].Rows; !maps.Equal(want, c.read) {
+		return fmt.Errorf("it read other rows than the version has\nversion %d:\n%s", c.res.Version, want.Diff(c.read))
+	}
+	return nil
+}
+
+// skipped checks the answers of calls that had nothing to do, at the version that they name.
+func (l *ledger) skipped(c *call) error {
+	switch c.job.kind {
+	case checkpoint, cleanUpLog, compactLog:
+		return nil // they name no version, or none of their own
+	}
+	if err := l.looked(c); err != nil {
+		return err
+	}
+	s := l.states[c.res.Version]
+	switch c.res.Outcome {
+	case idem.AlreadyApplied:
+		if s.standing(c.job.tag) != applied {
+			return fmt.Errorf("it is not applied\nin version %d %s", c.res.Version, s.tell(c.job.tag))
+		}
+		return nil
+	case idem.Superseded:
+		if s.standing(c.job.tag) != superseded {
+			return fmt.Errorf("it is not superseded\nin version %d %s", c.res.Version, s.tell(c.job.tag))
+		}
+		return nil
+	case idem.Unchanged:
+		return l.unchanged(c, s)
+	}
+	return errors.New("there is no such outcome")
+}
+
+func (l *ledger) unchanged(c *call, s *state) error {
+	switch j := c.job; {
+	case j.kind == foreign, j.kind == vacuum, j.kind == optimize:
+		return nil
+	case j.tag.AppID != "":
+		return errors.New("a call with a tag commits it")
+	case j.kind == restore && j.to > c.res.Version:
+		return fmt.Errorf("it restored a version that was to come\nversion %d", j.to)
+	}
+	after := s.clone()
+	c.job.apply(after, l.states)
+	if !s.same(after) || c.job.kind == rewind && s.Recorded(c.job.app) != c.job.to {
+		return fmt.Errorf("it has work to do\nat version %d: %s", c.res.Version, s.Rows.Diff(after.Rows))
+	}
+	return nil
+}
+
+// excuse says whether an error, or an unknown outcome, has its reason in what the call suffered.
+func (l *ledger) excuse(c *call) error {
+	troubled := c.faults > 0 || c.cancelled || l.w.jumped
+	switch {
+	case !c.ended || c.crashed, c.stale:
+		return nil
+	case errors.Is(c.err, idem.ErrUnknownOutcome), errors.Is(c.err, context.DeadlineExceeded):
+		if troubled {
+			return nil
+		}
+	case errors.Is(c.err, idem.ErrConflict), errors.Is(c.err, errNotMine):
+		return nil
+	case errors.Is(c.err, context.Canceled):
+		if c.cancelled {
+			return nil
+		}
+	case errors.Is(c.err, idem.ErrInput):
+		return l.input(c)
+	case errors.Is(c.err, idem.ErrCorrupt):
+		if c.wrong || c.deleted {
+			return nil
+		}
+	case errors.Is(c.err, storetest.ErrInjected), errors.Is(c.err, store.ErrExist), errors.Is(c.err, fs.ErrPermission): // the upload of a data file was sent twice
+		if c.faults > 0 {
+			return nil
+		}
+	case errors.Is(c.err, store.ErrNotExist):
+		if c.deleted {
+			return nil
+		}
+	}
+	return fmt.Errorf("nothing that it suffered explains the error %w", c.err)
+}
+
+// input says whether a request is one that the table refuses.
+func (l *ledger) input(c *call) error {
+	switch j := c.job; j.kind {
+	case rewind:
+		return l.sometime(c, "the tag stood lower", func(s *state) bool { return s.Recorded(j.app) < j.to })
+	case restore:
+		if l.since > 0 || c.newest < j.to {
+			return nil
+		}
+	case compactLog:
+		if l.since > 0 || c.last < j.to+int64(j.back) || c.newest < j.to+int64(j.back) {
+			return nil
+		}
+	}
+	return fmt.Errorf("the request is one that the table takes: %w", c.err)
+}
