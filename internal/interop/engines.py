@@ -1,13 +1,14 @@
-"""Serves the other engines to the Go tests: one JSON request a line on stdin, one JSON answer a line on stdout.
+"""Serves the other engines to the Go tests: one JSON request a line on stdin, one JSON answer a line on stdout, in any order.
 
-A request is {"engine": "spark"|"deltars"|"duckdb", "op": NAME, …arguments}; the answer {"ok": …} or {"error": text}.
+A request is {"id": number, "engine": "spark"|"deltars"|"duckdb", "op": NAME, …arguments}; the answer {"id": the request's, "ok": …} or
+{"id": the request's, "error": text}. Spark does several requests at a time, the others one.
 Rows travel as {"schema": [[name, delta type], …], "rows": [[cell, …], …]}. Cells: integers, floats and strings as in JSON
 (NaN, Infinity, -Infinity as strings), decimals as strings with the column's scale, dates as YYYY-MM-DD, timestamps as
 YYYY-MM-DDTHH:MM:SS.ffffffZ, timestamp_ntz without the Z, binary as base64:…, struct as object, array as array, map as
 array of [key, value] in the order of its keys. Conditions are text that all three read. IDEM_INTEROP_JARS is the directory of
 Delta's jars.
 """
-import base64, ctypes, datetime, glob, json, math, os, sys, time, traceback
+import base64, contextlib, ctypes, datetime, glob, json, math, os, sys, threading, time, traceback
 from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
 
@@ -171,7 +172,7 @@ class Spark:
 
     def many(self, jobs):
         """Does lists of statements, several lists at a time: small queries leave the processors idle for the most part."""
-        with ThreadPoolExecutor(4) as pool: return list(pool.map(self.job, jobs))
+        with ThreadPoolExecutor(3) as pool: return list(pool.map(self.job, jobs))
 
     def job(self, statements):
         """The answers to statements, of which each wants those before it that write."""
@@ -209,8 +210,9 @@ class Spark:
         self.session.sql(f"UPDATE delta.`{path}` SET " + ", ".join(f"{c} = {e}" for c, e in set.items()) + f" WHERE {where}")
 
     def merge(self, path, source, on):
-        self.frame(source).createOrReplaceTempView("source")
-        self.session.sql(f"MERGE INTO delta.`{path}` t USING source s ON {on} WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *")
+        view = f"source_{threading.get_ident()}"
+        self.frame(source).createOrReplaceTempView(view)
+        self.session.sql(f"MERGE INTO delta.`{path}` t USING {view} s ON {on} WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *")
 
     def optimize(self, path):
         self.session.sql(f"OPTIMIZE delta.`{path}`")
@@ -294,20 +296,35 @@ class DuckDB:
         return [attempt(self.rows, p) for p in paths]
 
 
-def main():
-    out = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    os.dup2(2, 1)  # what an engine prints does not get between the answers
-    kinds, engines = {"spark": Spark, "deltars": DeltaRs, "duckdb": DuckDB}, {}
-    for line in sys.stdin:
+class Server:
+    def __init__(self):
+        self.out = os.fdopen(os.dup(1), "w", encoding="utf-8")
+        os.dup2(2, 1)  # what an engine prints does not get between the answers
+        self.kinds, self.engines = {"spark": Spark, "deltars": DeltaRs, "duckdb": DuckDB}, {}
+        self.making, self.writing = threading.Lock(), threading.Lock()
+        self.turn = {"spark": contextlib.nullcontext(), "deltars": threading.Lock(), "duckdb": threading.Lock()}
+
+    def engine(self, name):
+        with self.making:
+            if name not in self.engines: self.engines[name] = self.kinds[name]()
+            return self.engines[name]
+
+    def serve(self, line):
+        request = json.loads(line)
+        number, name, op = request.pop("id"), request.pop("engine"), request.pop("op")
         try:
-            request = json.loads(line)
-            name = request.pop("engine")
-            if name not in engines: engines[name] = kinds[name]()
-            reply = {"ok": getattr(engines[name], request.pop("op"))(**request)}
-        except Exception as e:
+            engine = self.engine(name)
+            with self.turn[name]: reply = {"ok": getattr(engine, op)(**request)}
+        except BaseException as e: # delta-rs panics with one that is no Exception
             traceback.print_exc(file=sys.stderr)
             reply = {"error": f"{type(e).__name__}: {e}"[:4000]}
-        print(json.dumps(reply), file=out, flush=True)
+        with self.writing: print(json.dumps({"id": number, **reply}), file=self.out, flush=True)
+
+
+def main():
+    server = Server()
+    with ThreadPoolExecutor(16) as pool:
+        for line in sys.stdin: pool.submit(server.serve, line)
 
 
 if __name__ == "__main__":

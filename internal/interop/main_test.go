@@ -3,8 +3,10 @@ package interop_test
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -34,6 +36,9 @@ func (e engine) String() string {
 	return map[engine]string{spark: "Spark", deltaRS: "delta-rs", duckDB: "DuckDB"}[e]
 }
 
+// sideBySideTests is how many tests ask the engines at the same time.
+const sideBySideTests = "4"
+
 // theRun is what the tests of one run share: the engines' process and the count of cases.
 var theRun struct {
 	mu     sync.Mutex
@@ -62,6 +67,11 @@ func run(m *testing.M) int {
 		return 1
 	}
 	theRun.server, theRun.cases = s, map[engine]int{}
+	flag.Parse()
+	if err := flag.Set("test.parallel", sideBySideTests); err != nil {
+		fmt.Println("interop:", err)
+		return 1
+	}
 	code := m.Run()
 	s.stop()
 	if code != 0 {
@@ -72,9 +82,11 @@ func run(m *testing.M) int {
 	return code
 }
 
-// needEngines skips a test when the engines are not asked for.
+// needEngines skips a test when the engines are not asked for. One that has them runs beside others: while
+// Spark plans for one, a processor is free for the next.
 func needEngines(t *testing.T) {
 	t.Helper()
+	t.Parallel()
 	if theRun.server == nil {
 		t.Skip("IDEM_INTEROP is not 1: Spark, delta-rs and DuckDB are not started (bash .ci/run does)")
 	}
@@ -92,13 +104,23 @@ func tally(t *testing.T, e engine, err error, format string, args ...any) {
 	}
 }
 
-// server is the process of engines.py.
+// server is the process of engines.py. It takes several requests at a time.
 type server struct {
-	mu     sync.Mutex
 	cmd    *exec.Cmd
 	in     io.WriteCloser
-	out    *bufio.Reader
 	stderr string // the file that takes the engines' own words
+
+	mu      sync.Mutex
+	asked   int
+	waiting map[int]chan answered // by the id of a request
+	gone    error                 // why there are no answers any more
+}
+
+// answered is an answer as engines.py gives it.
+type answered struct {
+	ID    int
+	OK    json.RawMessage
+	Error string
 }
 
 func start(scratch string) (*server, error) {
@@ -110,7 +132,7 @@ func start(scratch string) (*server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &server{cmd: exec.Command(python, script), stderr: filepath.Join(scratch, "stderr")}
+	s := &server{cmd: exec.Command(python, script), waiting: map[int]chan answered{}, stderr: filepath.Join(scratch, "stderr")}
 	s.cmd.Dir = scratch
 	s.cmd.Env = append(os.Environ(), "IDEM_INTEROP_SCRATCH="+scratch, "SPARK_LOCAL_IP=127.0.0.1", "SPARK_LOCAL_DIRS="+scratch)
 	stderr, err := os.Create(s.stderr)
@@ -126,8 +148,11 @@ func start(scratch string) (*server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.out = bufio.NewReader(out)
-	return s, s.cmd.Start()
+	if err := s.cmd.Start(); err != nil {
+		return nil, err
+	}
+	go s.listen(bufio.NewReader(out))
+	return s, nil
 }
 
 func (s *server) stop() {
@@ -144,25 +169,9 @@ func (s *server) ask(e engine, op string, args map[string]any, out any) error {
 	for k, v := range args {
 		request[k] = v
 	}
-	line, err := json.Marshal(request)
-	if err != nil {
-		return err
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if _, err := s.in.Write(append(line, '\n')); err != nil {
-		return fmt.Errorf("the engines' process is gone: %w: %s", err, s.lastWords())
-	}
-	answer, err := s.out.ReadBytes('\n')
-	if err != nil {
-		return fmt.Errorf("the engines' process is gone: %w: %s", err, s.lastWords())
-	}
-	var reply struct {
-		OK    json.RawMessage
-		Error string
-	}
-	if err := json.Unmarshal(answer, &reply); err != nil {
-		return fmt.Errorf("answer %q: %w", answer, err)
+	reply, ok := <-s.send(request)
+	if !ok {
+		return fmt.Errorf("the engines' process is gone: %w: %s", s.gone, s.lastWords())
 	}
 	if reply.Error != "" {
 		return errors.New(reply.Error)
@@ -173,6 +182,49 @@ func (s *server) ask(e engine, op string, args map[string]any, out any) error {
 	d := json.NewDecoder(bytes.NewReader(reply.OK))
 	d.UseNumber()
 	return d.Decode(out)
+}
+
+// send sends a request. The channel gives its answer, or is closed without one.
+func (s *server) send(request map[string]any) <-chan answered {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c := make(chan answered, 1)
+	s.asked++
+	request["id"] = s.asked
+	line, err := json.Marshal(request)
+	if err == nil && s.gone == nil {
+		_, err = s.in.Write(append(line, '\n'))
+	}
+	if s.gone = cmp.Or(s.gone, err); s.gone != nil {
+		close(c)
+		return c
+	}
+	s.waiting[s.asked] = c
+	return c
+}
+
+// listen hands on the answers until there are no more.
+func (s *server) listen(out *bufio.Reader) {
+	for {
+		line, err := out.ReadBytes('\n')
+		var reply answered
+		if err == nil {
+			err = json.Unmarshal(line, &reply)
+		}
+		s.mu.Lock()
+		if err != nil {
+			s.gone = err
+			for _, c := range s.waiting {
+				close(c)
+			}
+			s.waiting = map[int]chan answered{}
+			s.mu.Unlock()
+			return
+		}
+		s.waiting[reply.ID] <- reply
+		delete(s.waiting, reply.ID)
+		s.mu.Unlock()
+	}
 }
 
 func (s *server) lastWords() []byte {
