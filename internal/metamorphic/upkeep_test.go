@@ -268,7 +268,7 @@ func (d draws) clone() *op {
 				return 0, fmt.Errorf("the clone: %w", err)
 			}
 		}
-		return idem.Unchanged, sameRules(ctx, st, copied)
+		return idem.Unchanged, sameRules(ctx, st)
 	})
 }
 
