@@ -67,6 +67,7 @@ var law = map[string]room{
 	"internal/metamorphic":  {row: 8},
 	"internal/conformance":  {row: 8, outside: []string{parquet}},
 	"internal/interop":      {row: 8},
+	"internal/seeded":       {row: 8},
 	"internal/layers":       {row: 8},
 	"examples/0214":         {row: 8},
 }

@@ -178,6 +178,8 @@ func TestConformRefusesValues(t *testing.T) {
 		{"seconds beyond 64 bits of microseconds", &arrow.TimestampType{Unit: arrow.Second}, ntz, `[9223372036854775807]`, []string{"0001 to 9999"}},
 		{"microseconds before 0001", ntz, ntz, `[-62135596800000001]`, []string{"0001 to 9999"}},
 		{"a day beyond 9999", arrow.FixedWidthTypes.Date32, arrow.FixedWidthTypes.Date32, `[0, 2932897]`, []string{"row 12", "0001 to 9999"}},
+		{"a day in milliseconds after the year 9999", arrow.FixedWidthTypes.Date64, arrow.FixedWidthTypes.Date32, `[0, 253402300800000]`, []string{"row 12", "years 0001 to 9999"}},
+		{"a day in milliseconds before the year 1", arrow.FixedWidthTypes.Date64, arrow.FixedWidthTypes.Date32, `[-62135683200000]`, []string{"row 11", "years 0001 to 9999"}},
 		{"a day with a time", arrow.FixedWidthTypes.Date64, arrow.FixedWidthTypes.Date32, `[1]`, []string{"time of day"}},
 		{"a dictionary value", &arrow.DictionaryType{IndexType: p.Int8, ValueType: p.Int64}, p.Int8, `[1, 1, 300]`, []string{"row 13", "300"}},
 		{"a value in a struct", arrow.StructOf(arrow.Field{Name: "A", Type: p.Int64, Nullable: true}), arrow.StructOf(arrow.Field{Name: "a", Type: p.Int8, Nullable: true}),

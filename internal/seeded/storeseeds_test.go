@@ -1,0 +1,77 @@
+package seeded_test
+
+// storeSeeds are in the store on a local disk, and in what is said of stores.
+var storeSeeds = []seed{
+	{
+		name:   "the directory is not synced after a link",
+		breaks: "contract §1.4: acknowledged is durable",
+		file:   "delta/store/dir.go",
+		old:    "\t_ = d.fsys.Remove(t.Name())\n\tif err != nil {\n\t\treturn err\n\t}\n\treturn d.syncDir(path.Dir(key))",
+		new:    "\t_ = d.fsys.Remove(t.Name())\n\treturn err",
+		caught: []suite{in("delta/store", "TestCrashSweep"), in("delta/store", "TestOperationsOfACommit")},
+	},
+	{
+		name:   "a file is linked before its bytes are synced",
+		breaks: "contract §1.4: file and directory synced",
+		file:   "delta/store/dir.go",
+		old:    "\tif err == nil {\n\t\terr = f.Sync()\n\t}\n",
+		new:    "",
+		caught: []suite{in("delta/store", "TestCrashSweep")},
+	},
+	{
+		name:   "a directory that was just made is not made durable",
+		breaks: "contract §1.4: acknowledged is durable",
+		file:   "delta/store/dir.go",
+		old:    "\tif dir != \".\" {\n\t\tif err := d.syncDir(path.Dir(dir)); err != nil {\n\t\t\treturn err\n\t\t}\n\t}\n",
+		new:    "",
+		caught: []suite{in("delta/store", "TestCrashSweep", "TestDirectoriesOfOthersAreSynced")},
+	},
+	{
+		name:   "a commit is renamed into place after a look",
+		breaks: "reliability §0.4: stat and rename lose data; B81",
+		file:   "delta/store/dir.go",
+		old:    "err = d.fsys.Link(t.Name(), key)\n",
+		new:    "if _, err = d.fsys.Lstat(key); err == nil {\n\t\treturn d.taken(key)\n\t}\n\terr = d.fsys.Rename(t.Name(), key)\n",
+		caught: []suite{in("delta/store", "TestLookingNeverDecides")},
+	},
+	{
+		name:   "a link that was answered with an error is taken for failed",
+		breaks: "contract §1.3: a lost answer is resolved by looking",
+		file:   "delta/store/dir.go",
+		old:    "if err == nil && d.fsys.SameFile(info, t.info) {",
+		new:    "if err == nil && info == t.info {",
+		caught: []suite{in("delta/store", "TestLostAnswerOfLink")},
+	},
+	{
+		name:   "a winner is reported before it is durable",
+		breaks: "contract §1.4: what is concluded from the winner holds after a power cut",
+		file:   "delta/store/dir.go",
+		old:    "\tif err := d.syncDir(path.Dir(key)); err != nil {\n\t\treturn err\n\t}\n\treturn ErrExist",
+		new:    "\treturn ErrExist",
+		caught: []suite{in("delta/store", "TestWinnerIsDurable")},
+	},
+	{
+		name:   "Hadoop's checksum of an overwritten file stays",
+		breaks: "contract §1.7: Spark would reject the new file",
+		file:   "delta/store/dir.go",
+		old:    "\treturn dir + \".\" + name + \".crc\"",
+		new:    "\treturn dir + \".\" + name + \".crc.\"",
+		caught: []suite{in("delta/store", "TestHadoopSideFile", "TestSideFileGoesFirst")},
+	},
+	{
+		name:   "the password in a URL stands in the error",
+		breaks: "contract §8: secrets in URLs never appear in errors",
+		file:   "internal/redact/redact.go",
+		old:    "return mark + \"@\" + query(rest[at+1:])",
+		new:    "return rest[:at] + \"@\" + query(rest[at+1:])",
+		caught: []suite{in("internal/redact", "TestText", "TestNoSecretStays")},
+	},
+	{
+		name:   "a URL that cannot be parsed is shown whole",
+		breaks: "contract §8: secrets in URLs never appear in errors",
+		file:   "delta/store/url.go",
+		old:    "err = parse.Err",
+		new:    "err = parse",
+		caught: []suite{in("delta/store", "TestOpenURLRefuses")},
+	},
+}
