@@ -20,7 +20,6 @@ import (
 	"github.com/idemtable/idem/changes"
 	"github.com/idemtable/idem/delta"
 	"github.com/idemtable/idem/internal/conformance"
-	"github.com/idemtable/idem/maintain"
 )
 
 // record is a row by its columns, as JSON decodes its canonical text.
@@ -439,42 +438,4 @@ func (s *subject) readBy(e engine, o outcome) error {
 		return fmt.Errorf("agrees, although it is excepted (%s): drop the exception", why)
 	}
 	return nil
-}
-
-// vacuumed holds what Spark's vacuum would have deleted against what ours would have, and reads the
-// table afterwards.
-func (s *subject) vacuumed(o []outcome) {
-	if !s.vacuums() {
-		return
-	}
-	s.checked(spark, o[0].err, "VACUUM DRY RUN")
-	s.checked(spark, o[1].err, "VACUUM")
-	rows, err := s.scan()
-	if err == nil {
-		err = sameTexts(s.texts(rows), s.expected(s.facts))
-	}
-	s.faulty(err, "after a vacuum: idem beside the model")
-	s.checked(spark, o[2].beside(whole(rows)), "rows after a vacuum")
-	if s.refused == "" {
-		res, err := maintain.VacuumTable(s.t.Context(), s.table, maintain.Vacuum{Retention: 1, AllowShortRetention: true, DryRun: true})
-		if err == nil && res.Files > 0 {
-			err = fmt.Errorf("ours would delete %v too", res.Names)
-		}
-		s.checked(spark, err, "what a vacuum leaves")
-	}
-	s.check("a vacuum")
-}
-
-// vacuums says whether the case has a vacuum: those of pairs would find nothing new.
-func (s *subject) vacuums() bool { return len(s.traits) != 2 }
-
-func (s *subject) vacuum() []statement {
-	if !s.vacuums() {
-		return nil
-	}
-	return []statement{
-		{"VACUUM " + s.sql() + " RETAIN 0 HOURS DRY RUN", true},
-		{"VACUUM " + s.sql() + " RETAIN 0 HOURS", false},
-		{"SELECT " + s.selected() + " FROM " + s.sql(), true},
-	}
 }

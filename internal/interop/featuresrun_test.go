@@ -35,6 +35,9 @@ type subject struct {
 
 	refused string // the feature that idem does not write
 
+	stale   []string // what idem's vacuum would delete
+	objects []string // the files there are before Spark's vacuum
+
 	facts  []fact
 	was    map[int64][]fact // by version
 	since  int64            // from where its change data is read
@@ -105,6 +108,7 @@ func TestFeatures(t *testing.T) {
 	readOthers(t, all, "after Spark")
 	each((*subject).oursAgain)
 	each((*subject).view)
+	each((*subject).beforeVacuum)
 	last := ask(func(s *subject) []statement { return append(append(s.reads(), s.history()), s.vacuum()...) })
 	readBoth(all, last, "after both")
 	each(func(s *subject) {
