@@ -75,6 +75,14 @@ var verbSeeds = []seed{
 		caught: []suite{in("", "TestMergeUpdatesDuplicatesOfTheTargetWhenAllowed", "TestDuplicatesAreFoundAcrossBatchesAndFiles")},
 	},
 	{
+		name:   "a row that only deletes is inserted",
+		breaks: "contract §5: DeleteWhen: never inserted; B11",
+		file:   "internal/plan/mergesettle.go",
+		old:    "sets, _ := l.setting(which)\n\tcolumns",
+		new:    "for i, k := range which {\n\t\tif k != none && l.list[k].deletes {\n\t\t\twhich[i] = int32(len(l.list) - 1)\n\t\t}\n\t}\n\tsets, _ := l.setting(which)\n\tcolumns",
+		caught: []suite{in("internal/plan", "TestMergesOfTablesThatAskForMore")},
+	},
+	{
 		name:   "NULL keys are inserted at every call",
 		breaks: "contract §5: NULL in a key column is ErrInput; B16, B17",
 		file:   "internal/plan/dedupe.go",
