@@ -235,13 +235,13 @@ func stamped(t *testing.T, b *base) *store.Mem {
 	return mem
 }
 
-// everyCall gives each call on each flavour of table, with the base made once for each; with -short,
-// which the race detector runs under, one of four: a call is one goroutine here.
+// everyCall gives each call on each flavour of table, with the base made once for each. Without -kill.all it is
+// one of three, and with -short, which the race detector runs under, one of six: a call is one goroutine here.
 func everyCall(t *testing.T, f func(t *testing.T, b *base, c call)) {
 	for _, fl := range flavours {
 		b := newBase(t, fl)
 		for i, c := range append(append([]call(nil), verbs...), operations...) {
-			if testing.Short() && i%4 != 1 {
+			if !*everything && i%3 != 1 || testing.Short() && i%2 != 0 {
 				continue
 			}
 			if c.only == fl.name || c.only == "" && !fl.parquet {

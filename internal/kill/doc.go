@@ -3,8 +3,8 @@
 // tests alone, and every part runs in go test ./...; these commands run more of each, and print
 // what they did:
 //
-//	go test ./internal/kill -count=1 -v -run Sweep -kill.kinds=all    # "sweeps:" calls × store operations × kinds of faults
-//	go test ./internal/kill -count=1 -v -run Cut                      # "cuts in memory:", "full disks:"
+//	go test ./internal/kill -count=1 -v -run Sweep -kill.all    # "sweeps:" calls × store operations × kinds of faults
+//	go test ./internal/kill -count=1 -v -run Cut -kill.all                    # "cuts in memory:", "full disks:"
 //	go test ./internal/kill -count=1 -v -run Rounds -kill.rounds=20   # "rounds:" kills, acknowledged commits, histories
 //	IDEM_CUTS=1 go test ./internal/kill -count=1 -v -run Images -kill.cuts=40   # "images:" of ext4 and xfs in use
 //

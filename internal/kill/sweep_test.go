@@ -12,7 +12,7 @@ import (
 	"github.com/idemtable/idem/delta/store/storetest"
 )
 
-var allKinds = flag.String("kill.kinds", "", `"all" sweeps with every kind of fault, also those that look alike to the caller`)
+var everything = flag.Bool("kill.all", false, "sweep and cut every call, and with every kind of fault, also those that look alike to the caller")
 
 // kindsOf are the faults that an operation is tried with. Of those that a caller cannot tell apart
 // there is one, unless all are asked for.
@@ -22,7 +22,7 @@ func kindsOf(op storetest.Op) []storetest.Kind {
 	case storetest.OpPutIfAbsent, storetest.OpPut, storetest.OpClose, storetest.OpDelete:
 		kinds = append(kinds, storetest.FailAfter, storetest.LateEffect, storetest.CrashAfter)
 	}
-	if *allKinds == "all" {
+	if *everything {
 		kinds = []storetest.Kind{
 			storetest.FailBefore, storetest.FailAfter, storetest.Timeout, storetest.LostAnswer, storetest.LateEffect, storetest.Duplicate,
 			storetest.Conflict, storetest.Throttle, storetest.Denied, storetest.TornRead, storetest.StaleMissing, storetest.DiskFull,
