@@ -116,9 +116,9 @@ func Create(ctx context.Context, url string, d Definition, o Options) (*Table, *
 // CreateStore makes, or opens, the table whose root is the store's. A store without put-if-absent
 // is refused.
 func CreateStore(ctx context.Context, s store.Store, d Definition, o Options) (*Table, *Result, error) {
-	t, err := newTable(s, o)
+	t, err := newTable(ctx, s, o)
 	if err != nil {
-		return nil, nil, wrap(opCreate, s.URL(), -1, 0, err)
+		return nil, nil, wrap(opCreate, urlOf(s), -1, 0, err)
 	}
 	want, err := d.definition(&t.env)
 	if err != nil {
@@ -153,19 +153,22 @@ func (t *Table) begin(ctx context.Context) (found bool, err error) {
 	case !errors.Is(err, ErrNotTable):
 		return false, err
 	}
+	if strings.Contains(t.store.URL(), "/"+delta.LogDir) {
+		return false, fmt.Errorf("%w: the place is within the log of a table: choose another", ErrInput)
+	}
 	return false, store.Probe(ctx, t.store, t.opts.newUUID())
 }
 
 // Tables are also made by packages that take a table: see package inside.
 func init() {
 	inside.BindBegin(func(ctx context.Context, s store.Store, options any) (any, bool, error) {
-		t, err := newTable(s, options.(Options))
+		t, err := newTable(ctx, s, options.(Options))
 		if err != nil {
 			return nil, false, err
 		}
 		found, err := t.begin(ctx)
 		return t, found, err
-	}, func(op, url string, err error) error { return wrap(op, url, -1, 0, err) })
+	}, func(op, url string, err error) error { return wrap(op, url, -1, 0, err) }, urlOf)
 }
 
 // definition is what a table shall be, as the log says it.
@@ -455,8 +458,11 @@ type rewind struct {
 	to    int64
 }
 
-// standsAt is the version of an application's tag, -1 if it has none.
+// standsAt is the version of an application's tag, -1 if it has none, or if there is no table.
 func standsAt(snap *delta.Snapshot, appID string) int64 {
+	if snap == nil {
+		return -1
+	}
 	if x, ok := snap.Txn(appID); ok {
 		return x.Version
 	}
@@ -465,8 +471,8 @@ func standsAt(snap *delta.Snapshot, appID string) int64 {
 
 // Plan checks that there is something to move.
 func (r *rewind) Plan(_ context.Context, snap *delta.Snapshot) (*plan.Proposal, error) {
-	at := standsAt(snap, r.appID)
-	undone := commit.RecordsOf(snap, r.appID).Undone != commit.Cleared
+	at, is := standsAt(snap, r.appID), commit.RecordsOf(snap, r.appID)
+	undone := is.Undone != commit.Cleared || len(is.Gaps) > 0
 	switch {
 	case at == r.to && !undone:
 		return nil, nil

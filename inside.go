@@ -11,12 +11,17 @@ import (
 
 // The packages that take a table reach what they need of it through package inside.
 func init() {
-	inside.Bind(func(table any) *inside.Table { return table.(*Table).inside() })
+	inside.Bind(func(table any) *inside.Table {
+		if t := table.(*Table); t != nil && t.store != nil {
+			return t.inside()
+		}
+		return nil
+	})
 }
 
 func (t *Table) inside() *inside.Table {
 	return &inside.Table{
-		Store: t.store, Log: t.log, Env: &t.env, Frozen: t.frozen, Newest: t.newest, Fail: t.failIf, Rows: taken,
+		Store: t.store, Log: t.log, Env: &t.env, Frozen: t.frozen, Newest: t.newest, Fail: t.failIf, Rows: taken, CheckTags: t.engine.CheckTags,
 		Write: func(ctx context.Context, c inside.Call) (any, error) { return t.carry(ctx, c) },
 	}
 }

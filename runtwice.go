@@ -63,6 +63,9 @@ type Job func(ctx context.Context, t *Table) error
 // An error of the job ends it. A view of one version ([Table.At]) is [ErrInput].
 func RunTwice(ctx context.Context, t *Table, job Job) (*Difference, error) {
 	const op = "RunTwice"
+	if t == nil {
+		return nil, wrap(op, "", -1, 0, fmt.Errorf("%w: the table is nil", ErrInput))
+	}
 	if t.frozen {
 		return nil, t.fail(op, fmt.Errorf("%w: this is a view of version %d, and the job would write to the table itself; hand in the table", ErrInput, t.Version()))
 	}

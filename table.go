@@ -53,9 +53,9 @@ func Open(ctx context.Context, url string, o Options) (*Table, error) {
 
 // OpenStore opens the table whose root is the store's.
 func OpenStore(ctx context.Context, s store.Store, o Options) (*Table, error) {
-	t, err := newTable(s, o)
+	t, err := newTable(ctx, s, o)
 	if err != nil {
-		return nil, wrap("Open", s.URL(), -1, 0, err)
+		return nil, wrap("Open", urlOf(s), -1, 0, err)
 	}
 	t.trial = trial.From(ctx)
 	if t.snap, err = t.log.Load(ctx); err != nil {
@@ -64,7 +64,13 @@ func OpenStore(ctx context.Context, s store.Store, o Options) (*Table, error) {
 	return t, nil
 }
 
-func newTable(s store.Store, o Options) (*Table, error) {
+func newTable(ctx context.Context, s store.Store, o Options) (*Table, error) {
+	if s == nil {
+		return nil, fmt.Errorf("%w: the store is nil", ErrInput)
+	}
+	if ctx == nil {
+		return nil, errNoContext
+	}
 	if err := o.validate(); err != nil {
 		return nil, err
 	}
@@ -91,7 +97,28 @@ func (t *Table) fail(op string, err error) error {
 	if s := t.current(); s != nil {
 		version = s.Version()
 	}
-	return wrap(op, t.store.URL(), version, 0, err)
+	return wrap(op, urlOf(t.store), version, 0, err)
+}
+
+// urlOf is the URL of a store, "" of none.
+func urlOf(s store.Store) string {
+	if s == nil {
+		return ""
+	}
+	return s.URL()
+}
+
+var errNoContext = fmt.Errorf("%w: the context is nil: give context.Background() if there is none", ErrInput)
+
+// ready refuses a Table that no call of idem gave, and a context that is nil: every verb asks it.
+func (t *Table) ready(ctx context.Context) error {
+	switch {
+	case t.store == nil:
+		return fmt.Errorf("%w: this Table is the zero one: Open, Create and their like give tables", ErrInput)
+	case ctx == nil:
+		return errNoContext
+	}
+	return nil
 }
 
 func (t *Table) current() *delta.Snapshot {
@@ -111,6 +138,9 @@ func (t *Table) saw(s *delta.Snapshot) {
 
 // newest is the newest snapshot of the table, or the one version of a view.
 func (t *Table) newest(ctx context.Context) (*delta.Snapshot, error) {
+	if err := t.ready(ctx); err != nil {
+		return nil, err
+	}
 	s := t.current()
 	if t.frozen {
 		return s, nil
@@ -124,7 +154,7 @@ func (t *Table) newest(ctx context.Context) (*delta.Snapshot, error) {
 }
 
 // URL names the table's root, without secrets.
-func (t *Table) URL() string { return redact.URL(t.store.URL()) }
+func (t *Table) URL() string { return redact.URL(urlOf(t.store)) }
 
 // Store holds the table's objects.
 func (t *Table) Store() store.Store { return t.store }
@@ -155,6 +185,9 @@ func (t *Table) Refresh(ctx context.Context) (int64, error) {
 
 // At is a read-only view of a version.
 func (t *Table) At(ctx context.Context, version int64) (*Table, error) {
+	if err := t.ready(ctx); err != nil {
+		return nil, t.fail("At", err)
+	}
 	s, err := t.log.LoadAt(ctx, version)
 	if err != nil {
 		return nil, t.fail("At", err)
@@ -165,6 +198,9 @@ func (t *Table) At(ctx context.Context, version int64) (*Table, error) {
 // AtTime is a read-only view of the newest version whose commit is not after an instant. An instant
 // before the first version, or after the last, is [ErrInput].
 func (t *Table) AtTime(ctx context.Context, at time.Time) (*Table, error) {
+	if err := t.ready(ctx); err != nil {
+		return nil, t.fail("AtTime", err)
+	}
 	v, err := t.log.VersionAt(ctx, at)
 	if err != nil {
 		return nil, t.fail("AtTime", err)

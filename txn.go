@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/apache/arrow-go/v18/arrow/array"
 
@@ -23,7 +24,7 @@ const (
 type Txn struct {
 	_ struct{}
 
-	// AppID names the stream of batches. It must be the same in every run and every retry.
+	// AppID names the stream of batches, in UTF-8. It must be the same in every run and every retry.
 	AppID string
 
 	// Version is the batch, at least 0: the same on every retry of the same rows, and higher for
@@ -34,7 +35,9 @@ type Txn struct {
 	// compares: other rows under a recorded tag are [ErrPayload].
 	VerifyPayload bool
 
-	// Reapply writes the rows again when the tag is recorded but a RESTORE took its rows away.
+	// Reapply writes the rows again when the tag is recorded but a RESTORE took its rows away. If a later
+	// batch was written since, its record stays (and no digest of these rows is kept). Batches before this
+	// one that the same RESTORE took away are superseded by it: write them again in order.
 	Reapply bool
 
 	// Evolve also adds the columns that the rows have and the table lacks, as [ReplaceWhere.Evolve]
@@ -51,6 +54,8 @@ func (x Txn) validate() error {
 		return fmt.Errorf("%w: Txn.AppID is empty: a tag needs both AppID and Version", ErrInput)
 	case x.Version < 0:
 		return fmt.Errorf("%w: Txn.Version is %d; it is at least 0", ErrInput, x.Version)
+	case !utf8.ValidString(x.AppID):
+		return fmt.Errorf("%w: Txn.AppID %q is not UTF-8: the log could not keep it, and no retry would find it again", ErrInput, x.AppID)
 	case commit.Reserved(x.AppID):
 		return fmt.Errorf("%w: Txn.AppID %q: names under %q are idem's own", ErrInput, x.AppID, reservedApps)
 	}
@@ -134,10 +139,11 @@ func (t *Table) appendCall(op string, p *plan.Append, txn Txn, note string) *cal
 
 // RewindTxn moves the tag of an application back to a version on purpose, in a commit of its own;
 // to = -1 means that nothing was ever applied. Versions after it will be written again when they
-// come. A tag that stands there already is Unchanged; one that stands lower is [ErrInput].
+// come; those up to it count as written, also if a RESTORE took them away. A tag that stands there
+// already is Unchanged; one that stands lower is [ErrInput].
 func (t *Table) RewindTxn(ctx context.Context, appID string, to int64) (*Result, error) {
-	if appID == "" || to < -1 || commit.Reserved(appID) {
-		return nil, t.fail(opRewindTxn, fmt.Errorf("%w: RewindTxn(%q, %d): the app id is a name outside %q and the version at least -1", ErrInput, appID, to, reservedApps))
+	if appID == "" || to < -1 || commit.Reserved(appID) || !utf8.ValidString(appID) {
+		return nil, t.fail(opRewindTxn, fmt.Errorf("%w: RewindTxn(%q, %d): the app id is a name in UTF-8 outside %q and the version at least -1", ErrInput, appID, to, reservedApps))
 	}
 	if !t.frozen && standsAt(t.current(), appID) < to { // the snapshot at hand may be too old to say so
 		if _, err := t.newest(ctx); err != nil {

@@ -47,6 +47,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"unicode/utf8"
 
 	"github.com/idemtable/idem/delta"
 	"github.com/idemtable/idem/internal/commit"
@@ -126,6 +127,9 @@ func (t *Table) write(ctx context.Context, c *call) (*Result, error) {
 
 // carryOut does it: validate, plan, commit, report.
 func (t *Table) carryOut(ctx context.Context, c *call) (*Result, error) {
+	if err := t.ready(ctx); err != nil {
+		return nil, t.fail(c.op, err)
+	}
 	if t.frozen {
 		return nil, t.fail(c.op, fmt.Errorf("%w: this is a view of version %d; write to the table itself", ErrInput, t.Version()))
 	}
@@ -133,6 +137,9 @@ func (t *Table) carryOut(ctx context.Context, c *call) (*Result, error) {
 		if err := c.txn.validate(); err != nil {
 			return nil, t.fail(c.op, err)
 		}
+	}
+	if !utf8.ValidString(c.note) {
+		return nil, t.fail(c.op, fmt.Errorf("%w: the note or reason %q is not UTF-8, and the log could not keep it", ErrInput, c.note))
 	}
 	c.table, c.txnID = t, t.opts.newTxnID()
 	snap, err := t.fitting(ctx, c)
@@ -329,6 +336,9 @@ func (t *Table) Resolve(ctx context.Context, err error) (*Resolution, error) {
 	u := (*engine.UnknownError)(nil)
 	if !errors.As(err, &u) {
 		return nil, t.fail(op, fmt.Errorf("%w: the error given does not wrap ErrUnknownOutcome: there is nothing to resolve", ErrInput))
+	}
+	if err := t.ready(ctx); err != nil {
+		return nil, t.fail(op, err)
 	}
 	out, err := t.engine.Resolve(ctx, u)
 	if err != nil {

@@ -88,6 +88,14 @@ type Request struct {
 func Rows(ctx context.Context, t *idem.Table, r Request) iter.Seq2[arrow.RecordBatch, error] {
 	return func(yield func(arrow.RecordBatch, error) bool) {
 		in := inside.Of(t)
+		if in == nil {
+			yield(nil, inside.Fail(op, "", inputf("the table is nil, or none that Open or Create gave")))
+			return
+		}
+		if ctx == nil {
+			yield(nil, in.Fail(op, inputf("the context is nil")))
+			return
+		}
 		f := &feed{in: in, env: in.Env, request: r}
 		if err := f.open(ctx); err != nil {
 			yield(nil, in.Fail(op, err))

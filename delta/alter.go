@@ -1,9 +1,11 @@
 package delta
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
+	"unicode/utf8"
 )
 
 // Edit is a change of a table's definition: actions for one commit, together with what the commit
@@ -153,10 +155,31 @@ func (d *draft) upgrade() error {
 
 // check holds the rules of a whole definition against the draft.
 func (d *draft) check() error {
+	if err := d.checkText(); err != nil {
+		return err
+	}
 	if err := checkIcebergCompat(&d.protocol, &d.meta, d.schema); err != nil {
 		return err
 	}
 	return GateWrite(&d.protocol, &d.meta, d.schema)
+}
+
+// checkText demands UTF-8 of every text that a definition keeps in the log.
+func (d *draft) checkText() error {
+	refuse := func(what, text string) error {
+		if utf8.ValidString(text) {
+			return nil
+		}
+		return fmt.Errorf("%s is not UTF-8, and would be another text in the log: %.200q: %w", what, text, ErrInput)
+	}
+	err := errors.Join(refuse("the table's name", d.meta.Name), refuse("the table's description", d.meta.Description))
+	for _, key := range slices.Sorted(maps.Keys(d.meta.Configuration)) {
+		err = errors.Join(err, refuse("the name of a property or constraint", key), refuse("the value of the property "+key, d.meta.Configuration[key]))
+	}
+	for _, column := range d.meta.PartitionColumns {
+		err = errors.Join(err, refuse("the name of a partition column", column))
+	}
+	return errors.Join(err, refuse("what the schema says of a column (a name, comment, type or expression)", d.meta.SchemaString))
 }
 
 func (d *draft) changedDomains() []DomainMetadata {

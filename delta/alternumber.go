@@ -9,6 +9,8 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
+	"unicode/utf8"
 )
 
 // keyMaxColumnID is the highest id that a column of the table ever had under column mapping.
@@ -177,7 +179,15 @@ func highestID(s *Struct, conf map[string]string) int64 {
 	return max(highest, 0)
 }
 
-func quoted(text string) json.RawMessage { return appendQuoted(nil, text) }
+// quoted is a text as JSON. What is not UTF-8 stays so, that it is refused with the whole definition instead of
+// becoming another text.
+func quoted(text string) json.RawMessage {
+	if utf8.ValidString(text) {
+		return appendQuoted(nil, text)
+	}
+	out := appendQuoted(nil, strings.ToValidUTF8(text, ""))
+	return append(out[:len(out)-1], 0xff, '"')
+}
 
 // withoutMapping takes the ids and physical names of column mapping from a type and all below it.
 func withoutMapping(t Type) Type {

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"unicode/utf8"
 )
 
 // AddConstraint adds a CHECK constraint: a SQL condition that is TRUE of every row. Names ignore case
@@ -36,6 +37,8 @@ func constraintKey(name, condition string) (string, error) {
 		return "", fmt.Errorf("a constraint needs a name: %w", ErrInput)
 	case strings.TrimSpace(condition) == "":
 		return "", fmt.Errorf("the condition is empty: %w", ErrInput)
+	case !utf8.ValidString(name): // before its letters are made small ones, which would make it another
+		return "", fmt.Errorf("the constraint's name %q is not UTF-8: %w", name, ErrInput)
 	}
 	return constraintPrefix + strings.ToLower(name), nil
 }

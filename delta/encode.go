@@ -28,6 +28,9 @@ func EncodeCommit(actions []Action) ([]byte, error) {
 			}
 		}
 	}
+	if w.bad != "" {
+		return nil, fmt.Errorf("text in a commit is not UTF-8, and would be another in the log: %.200q: %w", w.bad, ErrInput)
+	}
 	return w.b, nil
 }
 
@@ -49,7 +52,8 @@ func (a Action) rank() int {
 // writer appends JSON text. Members are written in order; the caller opens and closes objects.
 type writer struct {
 	b     []byte
-	comma bool // a member came before in this object
+	comma bool   // a member came before in this object
+	bad   string // the first string that is not UTF-8
 }
 
 func (w *writer) open(brace byte) {
@@ -91,6 +95,9 @@ func (w *writer) string(s string) {
 		if c >= utf8.RuneSelf {
 			r, size := utf8.DecodeRuneInString(s[i:])
 			if r == utf8.RuneError && size == 1 {
+				if w.bad == "" {
+					w.bad = s
+				}
 				w.b = utf8.AppendRune(append(w.b, s[from:i]...), utf8.RuneError)
 				from = i + 1
 			}

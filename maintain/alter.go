@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -84,14 +85,32 @@ func (a *Altered) String() string {
 // expression that cannot be evaluated; [idem.ErrConflict] for a column or a constraint that is there and says something else;
 // [idem.ErrUnsupported] for what idem does not write.
 func AlterTable(ctx context.Context, t *idem.Table, r Alter) (*Altered, error) {
-	in, err := open(opAlter, t)
+	in, err := open(ctx, opAlter, t)
 	if err != nil {
 		return nil, err
 	}
-	if len(r.Changes) == 0 || slices.Contains(r.Changes, nil) {
+	if len(r.Changes) == 0 || slices.ContainsFunc(r.Changes, isNil) {
 		return nil, in.Fail(opAlter, fmt.Errorf("%w: Alter.Changes is empty, or one of them is nil: say what to change", idem.ErrInput))
 	}
+	r.Changes = plain(r.Changes)
 	return change(ctx, in, opAlter, r)
+}
+
+// isNil also knows a nil pointer to a change.
+func isNil(c Change) bool {
+	v := reflect.ValueOf(c)
+	return !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil()
+}
+
+// plain are changes without the pointers to them.
+func plain(changes []Change) []Change {
+	out := slices.Clone(changes)
+	for i, c := range out {
+		if v := reflect.ValueOf(c); v.Kind() == reflect.Pointer {
+			out[i] = v.Elem().Interface().(Change)
+		}
+	}
+	return out
 }
 
 // errUntracked says that there are files without row ids, which must have some before the commit.

@@ -2,7 +2,10 @@ package maintain
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 
 	"github.com/idemtable/idem"
@@ -53,13 +56,15 @@ func (r *Cloned) String() string {
 // CloneTable makes a deep copy of a version of a table at a URL, a path or a file URL: its data files and
 // deletion vectors are copied first, then one commit makes the copy with the source's definition, under
 // a table id of its own, its domains, row ids and tags of AppendWithTxn: a batch that the source has is
-// applied in the copy, too. History and change data are not copied, and o are the copy's options.
+// applied in the copy, too, and one that a restore took back there is [idem.ErrRestored] here. History and
+// change data are not copied, and o are the copy's options.
 //
 // A second call is Unchanged. A copy of an older version is brought up to the one asked for, by one
 // commit that copies what is new only. Of two calls at once one commits.
 //
 // A table that is no copy of this one, or one that has been written to since, wraps [idem.ErrConflict]
-// and is left as it is; so does a copy of a newer version. A file that the source has lost, as by a vacuum
+// and is left as it is: by any commit but those of a vacuum. So does a copy of a newer version. The source's own root, and a place
+// within its log, is [idem.ErrInput]. A file that the source has lost, as by a vacuum
 // of an old version, wraps [idem.ErrInput]. A call that fails leaves files at most that no commit names: a
 // later call finds them copied, a vacuum of the copy takes them away.
 func CloneTable(ctx context.Context, t *idem.Table, url string, c Clone, o idem.Options) (*idem.Table, *Cloned, error) {
@@ -72,7 +77,16 @@ func CloneTable(ctx context.Context, t *idem.Table, url string, c Clone, o idem.
 
 // CloneTableStore is [CloneTable] into the directory that is a store's root.
 func CloneTableStore(ctx context.Context, t *idem.Table, s store.Store, c Clone, o idem.Options) (*idem.Table, *Cloned, error) {
-	src := inside.Of(t)
+	src, err := inner(ctx, opClone, t)
+	if err != nil {
+		return nil, nil, err
+	}
+	if s == nil {
+		return nil, nil, src.Fail(opClone, fmt.Errorf("%w: the store is nil", idem.ErrInput))
+	}
+	if err := apart(src.Store.URL(), s.URL()); err != nil {
+		return nil, nil, src.Fail(opClone, err)
+	}
 	p := &clone{src: src}
 	if err := p.load(ctx, c.Of); err != nil {
 		return nil, nil, src.Fail(opClone, err)
@@ -97,13 +111,12 @@ type clone struct {
 	src, dst *inside.Table
 	of       *delta.Snapshot
 	files    []clonedFile
-	there    map[string]bool // keys that are known to be in the copy
+	there    map[string]bool // keys that the plan at hand has put into the copy, or seen there
 	out      Cloned
 }
 
 // load finds the version to copy, and what its files are called in the copy.
 func (p *clone) load(ctx context.Context, to Target) (err error) {
-	p.there = map[string]bool{}
 	switch {
 	case !to.given:
 		p.of, err = p.src.Newest(ctx)
@@ -129,7 +142,7 @@ func (p *clone) load(ctx context.Context, to Target) (err error) {
 
 // Plan implements inside.Planner.
 func (p *clone) Plan(ctx context.Context, now *delta.Snapshot) (*plan.Proposal, error) {
-	p.out.FilesAdded, p.out.FilesRemoved = 0, 0
+	p.out.FilesAdded, p.out.FilesRemoved, p.there = 0, 0, map[string]bool{}
 	var actions []delta.Action
 	var err error
 	if now == nil {
@@ -156,7 +169,11 @@ func (p *clone) Plan(ctx context.Context, now *delta.Snapshot) (*plan.Proposal, 
 		actions = append(actions, p.dst.Env.Remove(f, true))
 		p.out.FilesRemoved++
 	}
-	actions = append(append(actions, adds...), p.tags(now)...)
+	tags, err := p.tags(ctx, now)
+	if err != nil {
+		return nil, err
+	}
+	actions = append(append(actions, adds...), tags...)
 	p.out.FilesAdded = int64(len(adds))
 	return &plan.Proposal{
 		Operation: "CLONE",
@@ -179,40 +196,89 @@ func (p *clone) record() string { return commit.CloneAppID(p.of.Metadata().ID) }
 func (p *clone) standing(ctx context.Context, now *delta.Snapshot) (done bool, err error) {
 	last, ok := now.Txn(p.record())
 	if !ok {
-		return false, fmt.Errorf("%w: there is a table at version %d already, which is no copy of %s: choose another place", idem.ErrConflict, now.Version(), p.src.Store.URL())
+		return false, fmt.Errorf("%w: there is a table at version %d already, which is no copy of %s: choose another place", idem.ErrConflict, now.Version(), redact.URL(p.src.Store.URL()))
 	}
 	if last.Version > p.of.Version() {
 		return false, fmt.Errorf("%w: the table is a copy of version %d already, and version %d is older: choose another place, or restore the copy", idem.ErrConflict, last.Version, p.of.Version())
 	}
-	then, files := p.of, p.files
-	if last.Version < p.of.Version() {
-		if then, err = p.src.Log.LoadAt(ctx, last.Version); err != nil {
-			return false, fmt.Errorf("the version that the copy is of, to see whether it was written to since: %w", err)
-		}
-		if files, err = clonedFiles(p.src.Store.URL(), then); err != nil {
-			return false, err
-		}
+	why, err := p.writtenTo(ctx, now, last.Version)
+	if err == nil && why != "" {
+		err = fmt.Errorf("%w: the table was a copy of version %d and has been written to since: %s; it is left as it is: choose another place", idem.ErrConflict, last.Version, why)
 	}
-	if why := otherThan(now, then, files); why != "" {
-		return false, fmt.Errorf("%w: the table was a copy of version %d and has been written to since: %s; it is left as it is: choose another place", idem.ErrConflict, last.Version, why)
-	}
-	return last.Version == p.of.Version(), nil
+	return last.Version == p.of.Version(), err
 }
 
-// otherThan says how a table differs from the copy that it was, "" if it does not.
-func otherThan(now, then *delta.Snapshot, files []clonedFile) string {
-	if a, b := now.Schema().JSON(), then.Schema().JSON(); a != b {
-		return "its schema is another"
+// writtenTo says what was done to a copy since it was made, "" if nothing was. The log tells or, where it
+// no longer reaches back, the table itself.
+func (p *clone) writtenTo(ctx context.Context, now *delta.Snapshot, of int64) (string, error) {
+	for version := now.Version(); version >= 0; version-- {
+		actions, _, err := p.dst.Log.ReadCommit(ctx, version)
+		if errors.Is(err, store.ErrNotExist) {
+			return p.otherThan(ctx, now, of)
+		}
+		if err != nil {
+			return "", err
+		}
+		if slices.ContainsFunc(actions, func(a delta.Action) bool { return a.Txn != nil && a.Txn.AppID == p.record() }) {
+			return "", nil
+		}
+		if slices.ContainsFunc(actions, func(a delta.Action) bool { return a.CommitInfo == nil }) {
+			return fmt.Sprintf("version %d is a commit of another kind (%s)", version, operationOf(actions)), nil
+		}
 	}
-	if now.NumFiles() != len(files) {
-		return fmt.Sprintf("it has %d files and not %d", now.NumFiles(), len(files))
+	return "", nil
+}
+
+func operationOf(actions []delta.Action) string {
+	if info := delta.InfoOf(actions); info != nil && info.Operation != "" {
+		return info.Operation
+	}
+	return "no operation is named"
+}
+
+// otherThan says how a table differs from the copy that it was of a version, "" if it does not.
+func (p *clone) otherThan(ctx context.Context, now *delta.Snapshot, of int64) (string, error) {
+	then, files := p.of, p.files
+	if of < p.of.Version() {
+		var err error
+		if then, err = p.src.Log.LoadAt(ctx, of); err != nil {
+			return "", fmt.Errorf("the version that the copy is of, to see whether it was written to since: %w", err)
+		}
+		if files, err = clonedFiles(p.src.Store.URL(), then); err != nil {
+			return "", err
+		}
+	}
+	is, was := *now.Metadata(), *then.Metadata()
+	is.Configuration, was.Configuration = withoutLog(is.Configuration), withoutLog(was.Configuration)
+	switch {
+	case !sameMetadata(&is, &was):
+		return "its definition is another", nil
+	case !slices.Equal(now.Protocol().Features(), then.Protocol().Features()):
+		return "it has other table features", nil
+	case now.NumFiles() != len(files):
+		return fmt.Sprintf("it has %d files and not %d", now.NumFiles(), len(files)), nil
+	}
+	for t := range now.Txns() {
+		old, ok := then.Txn(t.AppID)
+		if t.Version != old.Version && !commit.Reserved(t.AppID) || !ok && !commit.Reserved(t.AppID) {
+			return fmt.Sprintf("the tag of %q is %d", t.AppID, t.Version), nil
+		}
 	}
 	for _, f := range files {
 		if live, ok := now.Live(f.data.to); !ok || live.DeletionVector.ID() != f.add.DeletionVector.ID() {
-			return fmt.Sprintf("it lacks %s, or has it with other rows deleted", f.data.to)
+			return fmt.Sprintf("it lacks %s, or has it with other rows deleted", f.data.to), nil
 		}
 	}
-	return ""
+	return "", nil
+}
+
+// withoutLog leaves out the properties that a copy has of its own.
+func withoutLog(configuration map[string]string) map[string]string {
+	out := maps.Clone(configuration)
+	for _, key := range ofTheLog[1:] {
+		delete(out, key)
+	}
+	return out
 }
 
 // missing are the files that a table lacks.

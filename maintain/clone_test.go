@@ -1,6 +1,8 @@
 package maintain_test
 
 import (
+	"os"
+	"path/filepath"
 	"sync"
 	"testing"
 
@@ -183,4 +185,106 @@ func TestShallowClonesAreLookedAfterAndCopied(t *testing.T) {
 	_, err = maintain.RestoreTable(t.Context(), table, maintain.Restore{To: maintain.Version(0)})
 	require.NoError(t, err)
 	require.Equal(t, want, allRows(t, table))
+}
+
+// What a restore took back in the source is not in the copy, whose own log has no restore.
+func TestCloneOfATableWithBatchesTakenBack(t *testing.T) {
+	f := newFixture(t, idem.Definition{})
+	f.loaded(1) // version 1
+	f.loaded(2)
+	f.loaded(3)
+	early := store.NewMem()
+	cloned(t, f.table, early, maintain.Clone{})
+	f.restore(maintain.Version(1))
+	for _, to := range []store.Store{store.NewMem(), early} {
+		copy, _ := cloned(t, f.table, to, maintain.Clone{})
+		for _, v := range []int64{2, 3} {
+			_, err := copy.AppendWithTxn(t.Context(), rowsOf(row{"a", v, "x"}), tagged(v))
+			require.ErrorIs(t, err, idem.ErrRestored, "batch %d", v)
+		}
+		for v, want := range map[int64]idem.Outcome{1: idem.Superseded, 2: idem.Committed, 3: idem.Committed} {
+			if v == 1 {
+				res, err := copy.AppendWithTxn(t.Context(), rowsOf(row{"a", v, "x"}), tagged(v))
+				require.NoError(t, err)
+				require.Equal(t, want, res.Outcome)
+			}
+		}
+		for _, v := range []int64{2, 3} {
+			res, err := copy.AppendWithTxn(t.Context(), rowsOf(row{"a", v, "x"}), idem.Txn{AppID: "loader", Version: v, Reapply: true})
+			require.NoError(t, err)
+			require.Equal(t, idem.Committed, res.Outcome, "batch %d", v)
+		}
+		require.Len(t, allRows(t, copy), 3)
+	}
+	f.loaded(4)
+	f.forget()
+	copy, _ := cloned(t, f.table, store.NewMem(), maintain.Clone{})
+	_, err := copy.AppendWithTxn(t.Context(), rowsOf(row{"a", 2, "x"}), tagged(2))
+	require.ErrorIs(t, err, idem.ErrRestored, "of a source whose log was cleaned up")
+}
+
+func TestCloneLeavesACopyThatWasWrittenTo(t *testing.T) {
+	for why, write := range map[string]func(c *idem.Table) error{
+		"a property": func(c *idem.Table) error {
+			_, err := maintain.AlterTable(t.Context(), c, maintain.Alter{Changes: []maintain.Change{maintain.SetProperties{Properties: map[string]string{"delta.appendOnly": "true"}}}})
+			return err
+		},
+		"a name": func(c *idem.Table) error {
+			_, err := maintain.AlterTable(t.Context(), c, maintain.Alter{Changes: []maintain.Change{maintain.SetName{Name: "mine"}}})
+			return err
+		},
+		"a tag that was moved": func(c *idem.Table) error {
+			_, err := c.RewindTxn(t.Context(), "loader", -1)
+			return err
+		},
+		"an append that was restored away": func(c *idem.Table) error {
+			if _, err := c.AppendWithTxn(t.Context(), rowsOf(row{"a", 50, "x"}), idem.Txn{AppID: "x", Version: 9}); err != nil {
+				return err
+			}
+			_, err := maintain.RestoreTable(t.Context(), c, maintain.Restore{To: maintain.Version(0)})
+			return err
+		},
+	} {
+		for _, cleaned := range []bool{false, true} {
+			f, to := newFixture(t, idem.Definition{}), store.NewMem()
+			f.loaded(1)
+			copy, _ := cloned(t, f.table, to, maintain.Clone{})
+			require.NoError(t, write(copy), why)
+			version := copy.Version()
+			if cleaned {
+				_, err := maintain.Checkpoint(t.Context(), copy)
+				require.NoError(t, err)
+				for v := range version {
+					require.NoError(t, to.Delete(t.Context(), delta.CommitKey(v), delta.ChecksumKey(v)))
+				}
+				require.NoError(t, to.Delete(t.Context(), delta.CommitKey(version), delta.ChecksumKey(version)))
+			}
+			f.loaded(2)
+			_, _, err := maintain.CloneTableStore(t.Context(), f.table, to, maintain.Clone{}, idem.Options{})
+			require.ErrorIs(t, err, idem.ErrConflict, "%s, cleaned %t", why, cleaned)
+			require.ErrorContains(t, err, "written to since")
+			after, err := idem.OpenStore(t.Context(), to, idem.Options{})
+			require.NoError(t, err)
+			require.Equal(t, version, after.Version())
+		}
+	}
+}
+
+func TestCloneOntoItsSourceOrIntoItsLog(t *testing.T) {
+	at := t.TempDir()
+	src, _, err := idem.Create(t.Context(), at, idem.Definition{Schema: columns}, idem.Options{})
+	require.NoError(t, err)
+	link := filepath.Join(t.TempDir(), "link")
+	require.NoError(t, os.Symlink(at, link))
+	for _, to := range []string{at, at + "/.", link, at + "/_delta_log", at + "/_delta_log/deeper/still", link + "/_delta_log/x", "file://" + at + "/_delta_log"} {
+		_, _, err := maintain.CloneTable(t.Context(), src, to, maintain.Clone{}, idem.Options{})
+		require.ErrorIs(t, err, idem.ErrInput, to)
+	}
+	_, _, err = idem.Create(t.Context(), at+"/_delta_log", idem.Definition{Schema: columns}, idem.Options{})
+	require.ErrorIs(t, err, idem.ErrInput)
+	_, _, err = maintain.CloneTable(t.Context(), src, at+"/below", maintain.Clone{}, idem.Options{})
+	require.NoError(t, err, "another table below a table's root")
+	found, err := os.ReadDir(at + "/_delta_log")
+	require.NoError(t, err)
+	require.Len(t, found, 2, "version 0 and its checksum")
 }

@@ -65,19 +65,74 @@ func (p *clone) adds(ctx context.Context, files []clonedFile) ([]delta.Action, e
 	return out, nil
 }
 
-// tags are the txns of the source that a copy lacks, and which version it is of.
-func (p *clone) tags(now *delta.Snapshot) []delta.Action {
-	var out []delta.Action
+// tags are the txns of the source that a copy lacks, and which version it is of. The records of what was
+// taken back of a tag stand beside it in one commit: the copy's log does not have the RESTORE.
+func (p *clone) tags(ctx context.Context, now *delta.Snapshot) ([]delta.Action, error) {
+	undone, err := p.takenBack(ctx)
+	if err != nil {
+		return nil, err
+	}
+	byApp := map[string][]delta.Action{}
+	changed := map[string]bool{}
 	for t := range p.of.Txns() {
-		if now != nil {
-			if is, ok := now.Txn(t.AppID); ok && is.Version == t.Version {
-				continue
-			}
+		if strings.HasPrefix(t.AppID, commit.CloneAppID("")) { // what the source itself is a copy of
+			continue
 		}
-		if !strings.HasPrefix(t.AppID, commit.CloneAppID("")) { // what the source itself is a copy of
-			out = append(out, delta.Action{Txn: &t})
+		app := commit.TaggedApp(t.AppID)
+		if own, ok := undone[t.AppID]; ok {
+			t.Version = own
+			delete(undone, t.AppID)
+		}
+		byApp[app] = append(byApp[app], delta.Action{Txn: &t})
+		changed[app] = changed[app] || lacks(now, t)
+	}
+	for id, version := range undone {
+		app := commit.TaggedApp(id)
+		at := p.dst.Env.Now().UnixMilli()
+		t := delta.Txn{AppID: id, Version: version, LastUpdated: &at}
+		byApp[app] = append(byApp[app], delta.Action{Txn: &t})
+		changed[app] = changed[app] || lacks(now, t)
+	}
+	var out []delta.Action
+	for _, app := range slices.Sorted(maps.Keys(byApp)) {
+		if changed[app] {
+			out = append(out, byApp[app]...)
 		}
 	}
 	at := p.dst.Env.Now().UnixMilli()
-	return append(out, delta.Action{Txn: &delta.Txn{AppID: p.record(), Version: p.of.Version(), LastUpdated: &at}})
+	return append(out, delta.Action{Txn: &delta.Txn{AppID: p.record(), Version: p.of.Version(), LastUpdated: &at}}), nil
+}
+
+func lacks(now *delta.Snapshot, t delta.Txn) bool {
+	if now == nil {
+		return true
+	}
+	is, ok := now.Txn(t.AppID)
+	return !ok || is.Version != t.Version
+}
+
+// takenBack are the undone records of tags whose last version is not in effect in the source, by their app
+// ids: a RESTORE of another engine left none, and the source's log tells of it.
+func (p *clone) takenBack(ctx context.Context) (map[string]int64, error) {
+	var tags []commit.Tag
+	for _, app := range taggedApps(p.of) {
+		if r := commit.RecordsOf(p.of, app); r.Recorded >= 0 {
+			tags = append(tags, commit.Tag{AppID: app, Version: r.Recorded})
+		}
+	}
+	answers, err := p.src.CheckTags(ctx, p.of, tags...)
+	if err != nil {
+		return nil, err
+	}
+	out := map[string]int64{}
+	for _, a := range answers {
+		undone, r := int64(commit.Cleared), commit.RecordsOf(p.of, a.Tag.AppID)
+		if a.Status == commit.Restored {
+			undone = a.Effective
+		}
+		if undone != r.Undone {
+			out[commit.UndoneAppID(a.Tag.AppID)] = undone
+		}
+	}
+	return out, nil
 }

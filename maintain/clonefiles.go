@@ -159,3 +159,16 @@ func (p *clone) send(ctx context.Context, c copied, size int64) error {
 	}
 	return nil
 }
+
+// apart makes sure that a copy would be neither its source nor within its log. A store in memory has no
+// place of its own.
+func apart(source, place string) error {
+	switch {
+	case strings.HasPrefix(source, "mem:") || strings.HasPrefix(place, "mem:"):
+	case store.Within(place, source+delta.LogDir):
+		return fmt.Errorf("%w: the place of the copy is within the source's log: choose another", idem.ErrInput)
+	case store.Within(place, source) && store.Within(source, place):
+		return fmt.Errorf("%w: the place of the copy is the source's own: choose another", idem.ErrInput)
+	}
+	return nil
+}

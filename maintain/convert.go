@@ -89,7 +89,7 @@ func ConvertParquet(ctx context.Context, url string, c Convert, o idem.Options) 
 func ConvertParquetStore(ctx context.Context, s store.Store, c Convert, o idem.Options) (*idem.Table, *Converted, error) {
 	opened, found, err := inside.Begin(ctx, s, o)
 	if err != nil {
-		return nil, nil, inside.Fail(opConvert, s.URL(), err)
+		return nil, nil, inside.Fail(opConvert, inside.URL(s), err)
 	}
 	t := opened.(*idem.Table)
 	p := &convert{in: inside.Of(t), request: c}

@@ -60,7 +60,7 @@ var turnedOnBy = map[string][2]string{
 // Errors: [idem.ErrUnsupported] for a feature that idem does not know or does not write, [idem.ErrInput]
 // for one that does not go with the table.
 func EnableFeature(ctx context.Context, t *idem.Table, r Enable) (*Altered, error) {
-	in, err := open(opEnable, t)
+	in, err := open(ctx, opEnable, t)
 	if err != nil {
 		return nil, err
 	}

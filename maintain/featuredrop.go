@@ -74,7 +74,7 @@ func (d *Dropped) String() string {
 // says what is in the way: another feature, a constraint, versions that use the feature. Then the steps
 // that were made stay made.
 func DropFeature(ctx context.Context, t *idem.Table, r Drop) (*Dropped, error) {
-	in, err := open(opDrop, t)
+	in, err := open(ctx, opDrop, t)
 	if err != nil {
 		return nil, err
 	}

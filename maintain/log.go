@@ -35,7 +35,7 @@ type Checkpointed struct {
 // It changes nothing that can be read. A version that has a checkpoint is left as it is: a second
 // call is Unchanged. Of two at once either may write it; its bytes say the same.
 func Checkpoint(ctx context.Context, t *idem.Table) (*Checkpointed, error) {
-	in, err := open(opCheckpoint, t)
+	in, err := open(ctx, opCheckpoint, t)
 	if err != nil {
 		return nil, err
 	}
@@ -129,7 +129,7 @@ type CleanedUp struct {
 //
 // Errors: [idem.ErrUnsupported] for a table that idem does not write.
 func CleanUpLog(ctx context.Context, t *idem.Table, r CleanUp) (*CleanedUp, error) {
-	in, err := open(opCleanUpLog, t)
+	in, err := open(ctx, opCleanUpLog, t)
 	if err != nil {
 		return nil, err
 	}
@@ -169,7 +169,7 @@ type Compacted struct {
 // no longer reaches back to the version before first, which tells what first replaces;
 // [idem.ErrUnsupported] if the table needs a feature in one of them that idem does not write.
 func CompactLog(ctx context.Context, t *idem.Table, first, last int64) (*Compacted, error) {
-	in, err := open(opCompactLog, t)
+	in, err := open(ctx, opCompactLog, t)
 	if err != nil {
 		return nil, err
 	}

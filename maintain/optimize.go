@@ -90,7 +90,7 @@ func (o *Optimized) String() string {
 // a partition column or a clustered table; [idem.ErrCorrupt] for a file that does not hold what the
 // log says.
 func OptimizeTable(ctx context.Context, t *idem.Table, r Optimize) (*Optimized, error) {
-	in, err := open(opOptimize, t)
+	in, err := open(ctx, opOptimize, t)
 	if err != nil {
 		return nil, err
 	}

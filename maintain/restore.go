@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -78,8 +79,9 @@ func (r *Restored) String() string {
 // table's timestamps and column mapping stay on.
 //
 // Tags of AppendWithTxn and its like that were recorded after the version restored are taken back:
-// a repeat of such a batch is [idem.ErrRestored], not skipped, however long ago, until it is written
-// again with Txn.Reapply or its tag is moved with RewindTxn.
+// a repeat of such a batch is [idem.ErrRestored], not skipped, however long ago and whatever later batch was
+// written since, until it is written again with Txn.Reapply or its tag is moved with RewindTxn. A batch that is
+// written again supersedes those before it that the same restore took back: write them again in order.
 //
 // A second call is Unchanged. Of two calls at once with one target one commits and the other is
 // Unchanged; with two targets one of them is the last. A write of others that lands meanwhile is taken
@@ -90,7 +92,7 @@ func (r *Restored) String() string {
 // delete one, it is [idem.ErrConflict]: call again when the vacuum has ended. A version that the log no longer
 // reaches back to is [idem.ErrInput], too, and so is an append-only table that would lose files.
 func RestoreTable(ctx context.Context, t *idem.Table, r Restore) (*Restored, error) {
-	in, err := open(opRestore, t)
+	in, err := open(ctx, opRestore, t)
 	if err != nil {
 		return nil, err
 	}
@@ -332,42 +334,32 @@ func (p *restore) metrics() map[string]string {
 func (p *restore) tagsBack(now *delta.Snapshot) []delta.Action {
 	at := p.in.Env.Now().UnixMilli()
 	var out []delta.Action
-	record := func(appID string, version int64) {
-		out = append(out, delta.Action{Txn: &delta.Txn{AppID: appID, Version: version, LastUpdated: &at}})
-	}
-	apps := map[string]bool{}
-	one := func(appID string) {
-		if commit.Reserved(appID) || appID == "" || apps[appID] {
-			return
+	for _, app := range taggedApps(now, p.then) {
+		is, then := commit.RecordsOf(now, app), commit.RecordsOf(p.then, app)
+		to := is.Restore(then)
+		if to.Recorded != is.Recorded {
+			out = append(out, delta.Action{Txn: &delta.Txn{AppID: app, Version: to.Recorded, LastUpdated: &at}})
 		}
-		apps[appID] = true
-		is, effective := commit.RecordsOf(now, appID), effective(p.then, appID)
-		undone := int64(commit.Cleared)
-		switch {
-		case is.Recorded > effective:
-			undone = effective
-		case is.Recorded < effective:
-			record(appID, effective)
+		changes := is.Changes(to, app, at)
+		out = append(out, changes...)
+		if len(changes) > 0 && (to.Undone != commit.Cleared || len(to.Gaps) > 0) {
+			p.out.Undone = append(p.out.Undone, app)
 		}
-		if undone == is.Undone {
-			return
-		}
-		record(commit.UndoneAppID(appID), undone)
-		if undone != commit.Cleared {
-			p.out.Undone = append(p.out.Undone, appID)
-		}
-	}
-	for t := range now.Txns() {
-		one(t.AppID)
-	}
-	for t := range p.then.Txns() {
-		one(t.AppID)
 	}
 	return out
 }
 
-// effective is the last version of an app whose rows a snapshot has, -1 if there is none.
-func effective(snap *delta.Snapshot, appID string) int64 {
-	r := commit.RecordsOf(snap, appID)
-	return max(-1, min(r.Recorded, r.Undone))
+// taggedApps are the app ids of tags in snapshots, sorted: others leave empty ones, which are never
+// written.
+func taggedApps(snaps ...*delta.Snapshot) []string {
+	var out []string
+	for _, snap := range snaps {
+		for t := range snap.Txns() {
+			if t.AppID != "" && !commit.Reserved(t.AppID) {
+				out = append(out, t.AppID)
+			}
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
 }

@@ -63,7 +63,7 @@ type Update struct {
 // Errors: [idem.ErrInput] for a condition, a column or an expression that the table does not take,
 // for a value that does not fit its column, and for an append-only table.
 func UpdateTable(ctx context.Context, t *idem.Table, r Update) (*idem.Result, error) {
-	in, err := open(opUpdate, t)
+	in, err := open(ctx, opUpdate, t)
 	if err != nil {
 		return nil, err
 	}
@@ -136,7 +136,7 @@ type Overwrite struct {
 // Errors: [idem.ErrInput] for a table without partition columns, and for rows that the table does not
 // take. The caller keeps ownership of rows and releases them.
 func OverwritePartitions(ctx context.Context, t *idem.Table, rows array.RecordReader, r Overwrite) (*idem.Result, error) {
-	in, err := open(opOverwrite, t)
+	in, err := open(ctx, opOverwrite, t)
 	if err != nil {
 		return nil, err
 	}

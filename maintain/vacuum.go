@@ -82,7 +82,7 @@ func (v *Vacuumed) String() string {
 // Errors: [idem.ErrInput] for a retention that is negative or too short; [idem.ErrUnsupported] for a
 // table that idem does not write: what must stay may then be unknown.
 func VacuumTable(ctx context.Context, t *idem.Table, r Vacuum) (*Vacuumed, error) {
-	in, err := open(opVacuum, t)
+	in, err := open(ctx, opVacuum, t)
 	if err != nil {
 		return nil, err
 	}

@@ -199,13 +199,10 @@ func (in *Intent) Files() []string {
 	return keys
 }
 
-// UndoneAppID is the app id under which a restore records how far it took a tag back.
-func UndoneAppID(appID string) string { return namespace + "undone/" + appID }
-
 // CloneAppID is the app id under which a copy of a table records the version that it is a copy of.
 func CloneAppID(tableID string) string { return namespace + "clone/" + tableID }
 
-// Cleared is the version of an undone record that has no effect any more.
+// Cleared is the version of a record of what was taken back that has no effect any more.
 const Cleared = math.MaxInt64
 
 const namespace = "idem/v1/"
@@ -226,15 +223,17 @@ func (t *Tag) belongsTo(appID string) bool {
 	if t == nil {
 		return false
 	}
-	if appID == t.AppID {
-		return true
-	}
+	return TaggedApp(appID) == t.AppID
+}
+
+// TaggedApp is the app id of the tag that a record of our name space is a companion of, and any other one
+// itself.
+func TaggedApp(appID string) string {
 	rest, ours := strings.CutPrefix(appID, namespace)
-	if !ours {
-		return false
+	if _, name, ok := strings.Cut(rest, "/"); ours && ok {
+		return name
 	}
-	_, name, ok := strings.Cut(rest, "/")
-	return ok && name == t.AppID
+	return appID
 }
 
 func keyOf(key, path string) string {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -21,6 +22,10 @@ type Landing struct {
 
 	// Table is the table before the commit, nil if the commit makes it.
 	Table *delta.Snapshot
+
+	// Beside says that the tag's version is below one that is in the table, and is written again: see
+	// TagAnswer.Beside.
+	Beside bool
 
 	// After is the time of the version before in milliseconds since the epoch: its in-commit
 	// timestamp or, where it has none, the time of its file. It is asked for by NeedsAfter.
@@ -87,14 +92,30 @@ func (in *Intent) Body(l Landing) ([]delta.Action, error) {
 	if in.Tag == nil {
 		return body, nil
 	}
-	if !in.writesTxn(in.Tag.AppID) {
-		body = append(body, txn(in.Tag.AppID, in.Tag.Version, l.Now))
+	return in.record(body, l), nil
+}
+
+// record writes the tag's record, and what becomes of those of versions that were taken back. Beside a
+// later version that is in the table neither the record nor those of its rows move.
+func (in *Intent) record(body []delta.Action, l Landing) []delta.Action {
+	app, v := in.Tag.AppID, in.Tag.Version
+	if l.Beside {
+		body = slices.DeleteFunc(body, func(a delta.Action) bool { return a.Txn != nil && in.Tag.belongsTo(a.Txn.AppID) })
+	} else if !in.writesTxn(app) {
+		body = append(body, txn(app, v, l.Now))
 	}
-	undone := l.Table != nil && RecordsOf(l.Table, in.Tag.AppID).Undone != Cleared
-	if undone && !in.writesTxn(UndoneAppID(in.Tag.AppID)) {
-		body = append(body, txn(UndoneAppID(in.Tag.AppID), Cleared, l.Now))
+	if l.Table == nil {
+		return body
 	}
-	return body, nil
+	is := RecordsOf(l.Table, app)
+	to := is.Write(v)
+	switch {
+	case in.Rewind:
+		to = is.Rewind(v)
+	case l.Beside:
+		to = is.WriteBeside(v)
+	}
+	return append(body, is.Changes(to, app, l.Now)...)
 }
 
 func (in *Intent) info(l Landing) *delta.CommitInfo {

@@ -14,7 +14,8 @@ import (
 )
 
 // history makes commits 0, 1, … from words: "t5" records version 5 of the app, "u2" its undone
-// record, "+f" and "-f" add and remove a file, "r3" is a RESTORE to version 3, "R" one by timestamp,
+// record, "a2" that version 2 was written again, "g1:3" that those above 1 up to 3 are a gap, "g" that there
+// is none, "C" makes the commit a CLONE, "wt3" moves the tag to 3, "+f" and "-f" add and remove a file, "r3" is a RESTORE to version 3, "R" one by timestamp,
 // "" says nothing.
 func history(texts ...string) [][]delta.Action {
 	out := make([][]delta.Action, len(texts))
@@ -30,6 +31,21 @@ func history(texts ...string) [][]delta.Action {
 				a.Txn = &delta.Txn{AppID: "app", Version: n}
 			case 'u':
 				a.Txn = &delta.Txn{AppID: commit.UndoneAppID("app"), Version: n}
+			case 'a':
+				a.Txn = &delta.Txn{AppID: commit.AgainAppID("app"), Version: n}
+			case 'g':
+				from, to := commit.GapAppIDs(0, "app")
+				gap := commit.Gap{From: commit.Cleared, To: commit.Cleared}
+				fmt.Sscanf(word, "g%d:%d", &gap.From, &gap.To)
+				out[v] = append(out[v], delta.Action{Txn: &delta.Txn{AppID: from, Version: gap.From}})
+				a.Txn = &delta.Txn{AppID: to, Version: gap.To}
+			case 'w':
+				info.Operation = "REWIND TXN"
+				fmt.Sscan(word[2:], &n)
+				a.Txn = &delta.Txn{AppID: "app", Version: n}
+			case 'C':
+				info.Operation = "CLONE"
+				continue
 			case '+':
 				a.Add = &delta.Add{Path: word[1:]}
 			case '-':
@@ -49,26 +65,33 @@ func history(texts ...string) [][]delta.Action {
 	return out
 }
 
-func recordsOf(commits [][]delta.Action) commit.Records {
-	r := commit.Records{Tip: int64(len(commits)) - 1, Recorded: -1, Undone: commit.Cleared}
-	for _, actions := range commits {
+func recordsOf(t interface{ Fatal(...any) }, commits [][]delta.Action) commit.Records {
+	r := delta.NewReplay("")
+	fresh := []delta.Action{{Protocol: &delta.Protocol{MinReaderVersion: 1, MinWriterVersion: 2}}, {Metadata: &delta.Metadata{
+		ID: "x", Provider: "parquet", SchemaString: `{"type":"struct","fields":[]}`,
+	}}}
+	for v, actions := range commits {
 		for _, a := range actions {
-			switch {
-			case a.Txn == nil:
-			case a.Txn.AppID == "app":
-				r.Recorded = a.Txn.Version
-			case a.Txn.AppID == commit.UndoneAppID("app"):
-				r.Undone = a.Txn.Version
+			if a.Txn != nil {
+				fresh = append(fresh, a)
 			}
 		}
+		if err := r.Commit(int64(v), fresh); err != nil {
+			t.Fatal(err)
+		}
+		fresh = nil
 	}
-	return r
+	snap, err := r.Snapshot(int64(len(commits)) - 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return commit.RecordsOf(snap, "app")
 }
 
 // ask runs the walk for a version over a log whose commits below horizon are gone, and counts those
 // that it reads.
-func ask(commits [][]delta.Action, version, horizon int64) (answer commit.TagAnswer, reads int) {
-	w := commit.NewTagWalk(commit.Tag{AppID: "app", Version: version}, recordsOf(commits))
+func ask(t interface{ Fatal(...any) }, commits [][]delta.Action, version, horizon int64) (answer commit.TagAnswer, reads int) {
+	w := commit.NewTagWalk(commit.Tag{AppID: "app", Version: version}, recordsOf(t, commits))
 	for v, more := w.Next(); more; v, more = w.Next() {
 		if v < horizon {
 			w.Missing()
@@ -112,17 +135,38 @@ func TestAppliedTag(t *testing.T) {
 		"by timestamp, unlike any version, below 0":  {[]string{"+z", "t1 +a", "R -q"}, 1, 0, restored},
 		"a restore to a later version is no version": {[]string{"+z", "t1 +a", "r7"}, 1, 0, applied},
 
-		"older than the log, no restore seen":         {[]string{"", "t1 +a", "+b", "+c"}, 1, 2, applied},
-		"older than the log, a higher record":         {[]string{"", "t3 +a", "+b", "+c"}, 1, 2, superseded},
-		"a restore within what is left of the log":    {[]string{"", "t1 +a", "+b", "+c", "r2 -c"}, 1, 2, applied},
-		"a restore beyond the log, the tag in it":     {[]string{"", "+z", "t1 +a", "+b", "r0 -z -a -b"}, 1, 2, restored},
-		"a restore beyond the log, the tag not in it": {[]string{"", "t1 +z", "+a", "+b", "r0 -z -a -b"}, 1, 2, applied},
-		"our restore's record outlives the log":       {[]string{"", "t1 +z", "r0 -z u-1", "+b"}, 1, 3, restored},
-		"our restore's record, below it":              {[]string{"t1", "t2 +z", "r0 -z u1", "+b"}, 1, 3, superseded},
-		"our restore's record, cleared again":         {[]string{"", "t1 +z", "r0 -z u-1", "t1 u9223372036854775807", "+b"}, 1, 4, applied},
+		"older than the log, no restore seen":                   {[]string{"", "t1 +a", "+b", "+c"}, 1, 2, applied},
+		"older than the log, a higher record":                   {[]string{"", "t3 +a", "+b", "+c"}, 1, 2, superseded},
+		"a restore within what is left of the log":              {[]string{"", "t1 +a", "+b", "+c", "r2 -c"}, 1, 2, applied},
+		"a restore beyond the log, the tag in it":               {[]string{"", "+z", "t1 +a", "+b", "r0 -z -a -b"}, 1, 2, restored},
+		"a restore beyond the log, the tag not in it":           {[]string{"", "t1 +z", "+a", "+b", "r0 -z -a -b"}, 1, 2, applied},
+		"restored away, and a later one was written":            {[]string{"", "t1 +a", "t2 +b", "t3 +c", "r1 -b -c", "t4 +d"}, 2, 0, restored},
+		"the last one of them":                                  {[]string{"", "t1 +a", "t2 +b", "t3 +c", "r1 -b -c", "t4 +d"}, 3, 0, restored},
+		"one that stayed":                                       {[]string{"", "t1 +a", "t2 +b", "t3 +c", "r1 -b -c", "t4 +d"}, 1, 0, superseded},
+		"never written, below one that was":                     {[]string{"", "t1 +a", "t4 +d"}, 2, 0, superseded},
+		"never written, above all that was restored away":       {[]string{"", "t1 +a", "t2 +b", "r1 -b", "t5"}, 3, 0, superseded},
+		"written again beside a later one":                      {[]string{"", "t1", "t2", "t3", "r1", "t4", "a2 +b"}, 2, 0, applied},
+		"written again beside a later one, and that one":        {[]string{"", "t1", "t2", "t3", "r1", "t4", "a2 +b"}, 4, 0, applied},
+		"written again beside a later one, the one after it":    {[]string{"", "t1", "t2", "t3", "r1", "t4", "a2 +b"}, 3, 0, restored},
+		"written again beside a later one, the one before":      {[]string{"", "t1", "t2", "t3", "r1", "t4", "a3 +b"}, 2, 0, superseded},
+		"an older restore's, of which a later took nothing":     {[]string{"", "t1", "t2", "r1", "t3", "t4", "r4", "t5"}, 2, 0, restored},
+		"what a later restore left":                             {[]string{"", "t1", "t2", "r1", "t3", "t4", "r4", "t5"}, 3, 0, superseded},
+		"what a later restore took":                             {[]string{"", "t1", "t2", "r1", "t3", "t4", "r4", "t5"}, 4, 0, restored},
+		"a tag that was moved on purpose settles what is below": {[]string{"", "t1", "t2", "t3", "r1", "t4", "wt3"}, 2, 0, superseded},
+		"of what a copy was made of, taken back":                {[]string{"C t3 u1 +a", "+b"}, 3, 0, restored},
+		"of what a copy was made of, below it":                  {[]string{"C t3 u1 +a", "+b"}, 1, 0, superseded},
+		"of what a copy was made of, in a gap":                  {[]string{"C t4 g1:3 +a", "+b"}, 2, 0, restored},
+		"of what a copy was made of, above the gap":             {[]string{"C t4 g1:3 +a", "+b"}, 4, 0, applied},
+		"of a copy that wrote again":                            {[]string{"C t3 u1 +a", "t3 u9223372036854775807"}, 2, 0, superseded},
+		"of a copy that wrote a later one":                      {[]string{"C t3 u1 +a", "t4 g1:3 u9223372036854775807"}, 2, 0, restored},
+		"a gap's record outlives the log":                       {[]string{"", "t4 g1:3", "+b"}, 2, 2, restored},
+		"a gap's record, above it":                              {[]string{"", "t4 g1:3", "+b"}, 4, 2, applied},
+		"our restore's record outlives the log":                 {[]string{"", "t1 +z", "r0 -z u-1", "+b"}, 1, 3, restored},
+		"our restore's record, below it":                        {[]string{"t1", "t2 +z", "r0 -z u1", "+b"}, 1, 3, superseded},
+		"our restore's record, cleared again":                   {[]string{"", "t1 +z", "r0 -z u-1", "t1 u9223372036854775807", "+b"}, 1, 4, applied},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, _ := ask(history(c.log...), c.version, c.horizon)
+			got, _ := ask(t, history(c.log...), c.version, c.horizon)
 			require.Equal(t, c.want, got.Status, "%+v", got)
 			require.Equal(t, c.want == applied || c.want == superseded, got.Skips(true))
 			require.Equal(t, c.want != not, got.Skips(false))
@@ -136,7 +180,7 @@ func TestRestoreVersionForms(t *testing.T) {
 		log := history("", "t1 +a", "r0 -a", "+b")
 		log[2][0].CommitInfo.OperationParameters["version"] = form
 		log[2][1].Remove.Path = "so that the files do not tell"
-		got, _ := ask(log, 1, 0)
+		got, _ := ask(t, log, 1, 0)
 		require.Equal(t, commit.Restored, got.Status, "%T %v", form, form)
 		require.EqualValues(t, 2, got.RestoredBy)
 	}
@@ -144,50 +188,100 @@ func TestRestoreVersionForms(t *testing.T) {
 
 func TestTagWalkReadsNoMoreThanItMust(t *testing.T) {
 	log := history("", "t1", "", "t2", "")
-	_, reads := ask(log, 3, 0)
+	_, reads := ask(t, log, 3, 0)
 	require.Zero(t, reads, "a lower record answers without reading")
-	got, reads := ask(log, 2, 0)
+	got, reads := ask(t, log, 2, 0)
 	require.Equal(t, 2, reads, "back to the record and no further")
 	require.EqualValues(t, 3, got.At)
 	require.EqualValues(t, 3, got.Horizon)
 }
 
-// A naive twin: keep for each version the record that is in effect, folding forward.
+// effect is what a naive twin knows of a version of the table: the record in effect, and for each version
+// of the app what became of it.
+type effect struct {
+	record int64
+	of     [6]struct {
+		is  int   // none, have, passed or gone
+		top int64 // of the RESTORE that took it away
+	}
+}
+
+const none, have, passed, gone = 0, 1, 2, 3
+
+// settle makes w part of the table.
+func (e effect) settle(w int64) effect {
+	for v := range e.of {
+		switch x := &e.of[v]; {
+		case int64(v) == w:
+			x.is = have
+		case int64(v) < w && (x.is == none || x.is == gone && w <= x.top):
+			x.is = passed
+		}
+	}
+	return e
+}
+
+// A naive twin folds the log forward.
 func TestTagWalkAgainstForwardFold(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		n := rapid.IntRange(1, 12).Draw(t, "n")
-		texts, effect := make([]string, n), make([]int64, n)
+		n := rapid.IntRange(1, 14).Draw(t, "n")
+		texts, at := make([]string, n), make([]effect, n)
 		last := int64(-1)
 		for v := range n {
-			current := int64(-1)
+			is := effect{record: -1}
 			if v > 0 {
-				current = effect[v-1]
+				is = at[v-1]
 			}
 			switch k := rapid.IntRange(0, 3).Draw(t, "kind"); {
 			case k == 0 && v > 0:
 				target := rapid.IntRange(0, v-1).Draw(t, "target")
 				texts[v] = fmt.Sprintf("r%d", target)
-				current = effect[target]
-			case k == 1:
-				current = rapid.Int64Range(0, 4).Draw(t, "version")
-				texts[v] = fmt.Sprintf("t%d", current)
-				last = current
+				is = at[target]
+				for i := range is.of {
+					if x := &is.of[i]; x.is == none && int64(i) <= last {
+						x.is, x.top = gone, last
+					}
+				}
+			case k == 1 || k == 2 && last < 5: // mostly a later one, as a loader writes
+				w := last + 1
+				if k == 1 {
+					w = rapid.Int64Range(0, 5).Draw(t, "version")
+				}
+				if w <= last && is.of[w].is != gone {
+					break // only a RESTORE makes a loader write an older one
+				}
+				texts[v] = fmt.Sprintf("t%d", w)
+				if w < last && is.record > w { // beside a later one
+					texts[v] = fmt.Sprintf("a%d", w)
+					is = is.settle(w)
+					break
+				}
+				is, last = written(is, w), w
 			}
-			effect[v] = current
+			at[v] = is
 		}
-		version := rapid.Int64Range(0, 4).Draw(t, "asked")
-		want := commit.Restored
-		switch e := effect[n-1]; {
+		version := rapid.Int64Range(0, 5).Draw(t, "asked")
+		want := map[int]commit.TagStatus{none: commit.Restored, have: commit.Superseded, passed: commit.Superseded, gone: commit.Restored}[at[n-1].of[version].is]
+		switch {
 		case last < version:
 			want = commit.NotApplied
-		case e == version:
+		case at[n-1].record == version:
 			want = commit.Applied
-		case e > version:
-			want = commit.Superseded
 		}
-		got, _ := ask(history(texts...), version, 0)
-		if got.Status != want {
+		got, _ := ask(t, history(texts...), version, 0)
+		if got.Status != want && !(got.Status == commit.Applied && at[n-1].of[version].is == have) {
 			t.Fatalf("%q: asked for %d: %v, want %v", texts, version, got.Status, want)
 		}
 	})
+}
+
+// written makes w the record: what is above was not written yet.
+func written(e effect, w int64) effect {
+	e.record = w
+	for v := range e.of {
+		if int64(v) > w {
+			e.of[v].is = none
+		}
+	}
+	return e.settle(w)
 }

@@ -183,9 +183,39 @@ func (e *Engine) timeout(ctx context.Context, d time.Duration) (context.Context,
 // CheckTag says whether the work of a tag is in a snapshot's table, reading back as many commits as
 // that takes: none if nothing at or above the version is recorded.
 func (e *Engine) CheckTag(ctx context.Context, snap *delta.Snapshot, tag commit.Tag) (commit.TagAnswer, error) {
+	return checkTag(snap, tag, func(v int64) ([]delta.Action, error) {
+		actions, _, err := e.Log.ReadCommit(ctx, v)
+		return actions, err
+	})
+}
+
+// CheckTags is [Engine.CheckTag] for some tags, which reads no commit twice.
+func (e *Engine) CheckTags(ctx context.Context, snap *delta.Snapshot, tags ...commit.Tag) ([]commit.TagAnswer, error) {
+	known := map[int64][]delta.Action{}
+	read := func(v int64) ([]delta.Action, error) {
+		if actions, ok := known[v]; ok {
+			return actions, nil
+		}
+		actions, _, err := e.Log.ReadCommit(ctx, v)
+		if err == nil {
+			known[v] = commit.Essence(actions)
+		}
+		return actions, err
+	}
+	out := make([]commit.TagAnswer, len(tags))
+	for i, tag := range tags {
+		var err error
+		if out[i], err = checkTag(snap, tag, read); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+func checkTag(snap *delta.Snapshot, tag commit.Tag, read func(v int64) ([]delta.Action, error)) (commit.TagAnswer, error) {
 	walk := commit.NewTagWalk(tag, commit.RecordsOf(snap, tag.AppID))
 	for v, more := walk.Next(); more; v, more = walk.Next() {
-		actions, _, err := e.Log.ReadCommit(ctx, v)
+		actions, err := read(v)
 		switch {
 		case errors.Is(err, store.ErrNotExist):
 			walk.Missing()

@@ -283,6 +283,9 @@ func (r *run) prepare(ctx context.Context, version int64) (event commit.Event, o
 		return r.refuse(err), false
 	}
 	landing := commit.Landing{Version: version, Table: r.snap}
+	if r.in.Tag != nil && !r.in.Rewind {
+		landing.Beside = r.tag.Beside // it was asked on this very table
+	}
 	var err error
 	if r.in.NeedsAfter(r.snap) {
 		if landing.After, err = r.e.Log.CommitTime(ctx, r.snap); err != nil {

@@ -198,7 +198,7 @@ func (r *run) finish(ctx context.Context, step commit.Step) (Outcome, error) {
 func (r *run) committed(ctx context.Context, out Outcome, version int64) Outcome {
 	out.Kind, out.Version, out.Snapshot = Committed, version, r.next
 	if r.in.Tag != nil {
-		out.Recorded = r.in.Tag.Version
+		out.Recorded = commit.RecordsOf(r.next, r.in.Tag.AppID).Recorded
 	}
 	if !r.e.SkipAfterCommit {
 		r.e.Log.AfterCommit(ctx, r.next, r.e.Clock.Now())

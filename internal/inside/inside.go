@@ -36,6 +36,9 @@ type Table struct {
 	// Newest is the newest snapshot, looked for in the log; that of a view is its own.
 	Newest func(ctx context.Context) (*delta.Snapshot, error)
 
+	// CheckTags says for each of some tags whether its work is in a snapshot of the table.
+	CheckTags func(ctx context.Context, snap *delta.Snapshot, tags ...commit.Tag) ([]commit.TagAnswer, error)
+
 	// Write carries out a call on the one path by which every verb commits. Its result is the
 	// root's *Result, its error ready to be given to the caller.
 	Write func(ctx context.Context, c Call) (any, error)
@@ -80,5 +83,5 @@ var open func(table any) *Table
 // Bind is called once, by the root's init.
 func Bind(f func(table any) *Table) { open = f }
 
-// Of gives the inside of an *idem.Table.
+// Of gives the inside of an *idem.Table; nil if that is nil, or the zero Table.
 func Of(table any) *Table { return open(table) }

@@ -208,11 +208,33 @@ func (c *checker) records(s *step) {
 			}
 			continue
 		}
-		if s.ours && kind != "undone" {
+		plain, _, _ := strings.Cut(kind, ".")
+		switch {
+		case !s.ours:
+		case plain == "undone", plain == "undoneFrom", plain == "undoneTo", plain == "again":
+			if recorded, ok := s.after.Txn(of); !ok || value < -1 || len(plain) == len(kind) && value < undoneCleared && value > recorded.Version {
+				c.find(TxnRecords, s.v, s.key, "%s is %d, which no restore of %q leaves", app, value, of)
+			}
+			c.gapRecord(s, app, plain, value, written)
+		default:
 			c.payloadRecord(s, kind, of, value, written)
-		} else if recorded, ok := s.after.Txn(of); s.ours && (!ok || value < -1 || value < undoneCleared && value > recorded.Version) {
-			c.find(TxnRecords, s.v, s.key, "%s is %d, which no restore of %q leaves", app, value, of)
 		}
+	}
+}
+
+// gapRecord looks at the two ends of a range of versions that a restore took back.
+func (c *checker) gapRecord(s *step, app, kind string, from int64, written map[string]int64) {
+	other := strings.Replace(app, "undoneFrom.", "undoneTo.", 1)
+	if kind == "undoneTo" {
+		other = strings.Replace(app, "undoneTo.", "undoneFrom.", 1)
+	}
+	to, both := written[other]
+	switch {
+	case kind != "undoneFrom" && kind != "undoneTo":
+	case !both:
+		c.find(TxnRecords, s.v, s.key, "%s is written without %s", app, other)
+	case kind == "undoneFrom" && from >= to && from != undoneCleared:
+		c.find(TxnRecords, s.v, s.key, "%s is %d and %s is %d", app, from, other, to)
 	}
 }
 

@@ -53,9 +53,9 @@ var maintainSeeds = []seed{
 	{
 		name:   "a restore does not say which tags it took back",
 		breaks: "contract §3: idem/v1/undone",
-		file:   "maintain/restore.go",
-		old:    "case is.Recorded > effective:",
-		new:    "case is.Recorded > effective && effective < -1:",
+		file:   "internal/commit/records.go",
+		old:    "case r.Recorded > effective:",
+		new:    "case r.Recorded > effective && effective < -1:",
 		caught: []suite{in("maintain", "TestATagThatWasRestoredAwayOutlivesTheLog", "TestRestoreForwardBringsTagsBack")},
 	},
 	{
