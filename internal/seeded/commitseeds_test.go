@@ -4,7 +4,7 @@ package seeded_test
 var commitSeeds = []seed{
 	{
 		name:   "an answer 412 is taken for a commit of others without looking at whose it is",
-		breaks: "contract §9: taken is read back; B80",
+		breaks: "contract §9: taken is read back",
 		file:   "internal/engine/settle.go",
 		old:    "case data != nil && delta.TxnID(data) == r.txnID:",
 		new:    "case data != nil && delta.TxnID(data) == r.txnID && !errors.Is(r.cause, store.ErrExist):",
@@ -12,7 +12,7 @@ var commitSeeds = []seed{
 	},
 	{
 		name:   "after a timeout nobody reads back",
-		breaks: "contract §1.3: a lost answer is resolved by looking; B73",
+		breaks: "contract §1.3: a lost answer is resolved by looking",
 		file:   "internal/engine/run.go",
 		old:    "case errors.Is(err, store.ErrUnfit):",
 		new:    "case errors.Is(err, store.ErrUnfit), !errors.Is(err, store.ErrExist):",
@@ -20,7 +20,7 @@ var commitSeeds = []seed{
 	},
 	{
 		name:   "a tag is looked for by == and not by >=",
-		breaks: "contract §3: recorded ≥ given; B68",
+		breaks: "contract §3: recorded ≥ given",
 		file:   "internal/commit/walk.go",
 		old:    "if r.Recorded >= tag.Version && r.Recorded >= 0 {",
 		new:    "if r.Recorded == tag.Version && r.Recorded >= 0 {",
@@ -100,7 +100,7 @@ var commitSeeds = []seed{
 	},
 	{
 		name:   "the tag is not looked for again on a rebase",
-		breaks: "contract §3: at the same version it makes us AlreadyApplied; B69",
+		breaks: "contract §3: at the same version it makes us AlreadyApplied",
 		file:   "internal/engine/settle.go",
 		old:    "if r.in.Tag != nil && !r.in.Rewind && advanceErr == nil {",
 		new:    "if r.in.Tag != nil && r.in.Rewind && advanceErr == nil {",
@@ -108,7 +108,7 @@ var commitSeeds = []seed{
 	},
 	{
 		name:   "the work is redone on the snapshot that was overtaken",
-		breaks: "contract §9: the verb redoes its plan from the new snapshot; B62",
+		breaks: "contract §9: the verb redoes its plan from the new snapshot",
 		file:   "internal/engine/settle.go",
 		old:    "r.snap, r.tag = snap, tag\n",
 		new:    "if r.tag = tag; verdict.Kind != commit.Replan {\n\t\tr.snap = snap\n\t}\n",
@@ -132,7 +132,7 @@ var commitSeeds = []seed{
 	},
 	{
 		name:   "a RESTORE is not seen",
-		breaks: "contract §3: ErrRestored; B65",
+		breaks: "contract §3: ErrRestored",
 		file:   "internal/commit/walk.go",
 		old:    `restore := strings.EqualFold(info.Operation, "RESTORE")`,
 		new:    `restore := strings.EqualFold(info.Operation, "RESTORED")`,

@@ -4,7 +4,7 @@ package seeded_test
 var logSeeds = []seed{
 	{
 		name:   "a checkpoint forgets the tags",
-		breaks: "contract §3: the tag is recorded in the table; B66",
+		breaks: "contract §3: the tag is recorded in the table",
 		file:   "delta/snapshot.go",
 		old:    "if expires && t.LastUpdated != nil && *t.LastUpdated <= horizon {",
 		new:    "if expires || t.LastUpdated != nil && *t.LastUpdated > horizon {",
@@ -28,7 +28,7 @@ var logSeeds = []seed{
 	},
 	{
 		name:   "a clean-up goes by a checkpoint that cannot be read",
-		breaks: "contract §1.5: nothing lost; B88",
+		breaks: "contract §1.5: nothing lost",
 		file:   "internal/logio/cleanup.go",
 		old:    "err := l.takeCheckpoint(ctx, l.NewReplay(), c)\n\t\tif err == nil {",
 		new:    "err := l.takeCheckpoint(ctx, l.NewReplay(), c)\n\t\tif err == nil || unusable(err) {",
@@ -52,7 +52,7 @@ var logSeeds = []seed{
 	},
 	{
 		name:   "a multi-part checkpoint counts with a part missing",
-		breaks: "field failures B88: killed while a checkpoint is written",
+		breaks: "field failures: killed while a checkpoint is written",
 		file:   "internal/logio/listing.go",
 		old:    "\tif len(set) != n {\n\t\treturn\n\t}\n\tc := checkpoint{version: version}\n\tfor i := 1; i <= n; i++ {\n\t\tinfo, ok := set[i]\n\t\tif !ok {\n\t\t\treturn\n\t\t}\n",
 		new:    "\tc := checkpoint{version: version}\n\tfor i := 1; i <= n; i++ {\n\t\tinfo, ok := set[i]\n\t\tif !ok {\n\t\t\tcontinue\n\t\t}\n",
@@ -60,7 +60,7 @@ var logSeeds = []seed{
 	},
 	{
 		name:   "a hint to a checkpoint that is gone is trusted",
-		breaks: "field failures B89: the hint is advice",
+		breaks: "field failures: the hint is advice",
 		file:   "internal/logio/log.go",
 		old:    "\tif from > 0 {\n\t\tif ls, err = l.list(ctx, 0); err != nil {\n\t\t\treturn nil, err\n\t\t}\n\t}\n",
 		new:    "",
@@ -76,7 +76,7 @@ var logSeeds = []seed{
 	},
 	{
 		name:   "a remove of a file under an old vector takes the file under its new one",
-		breaks: "field failures B36, B90: the identity is path and vector",
+		breaks: "field failures: the identity is path and vector",
 		file:   "delta/replay.go",
 		old:    "if live, ok := t.files.get(key); ok && live.DeletionVector.ID() == r.DeletionVector.ID() {",
 		new:    "if live, ok := t.files.get(key); ok {",
@@ -92,7 +92,7 @@ var logSeeds = []seed{
 	},
 	{
 		name:   "a deletion vector is read one row off",
-		breaks: "reliability §1.3 J: off by one in a vector",
+		breaks: "contract §1.1: a vector marks the rows that went",
 		file:   "delta/vector.go",
 		old:    "row := int64(it.Next())",
 		new:    "row := int64(it.Next()) + 1",
@@ -108,7 +108,7 @@ var logSeeds = []seed{
 	},
 	{
 		name:   "a path in the log is not decoded",
-		breaks: "reliability §0.7; B93: compare decoded paths",
+		breaks: "contract §1.5: paths are compared as they are decoded",
 		file:   "delta/path.go",
 		old:    "b = append(b, unhex(s[i+1])<<4|unhex(s[i+2]))\n\t\ti += 2",
 		new:    "b = append(b, s[i])",
@@ -116,7 +116,7 @@ var logSeeds = []seed{
 	},
 	{
 		name:   "a path leaves the root by an encoded ..",
-		breaks: "contract §1.5: nothing outside the table's root; reliability §0.7",
+		breaks: "contract §1.5: nothing outside the table's root",
 		file:   "delta/path.go",
 		old:    "\t\t\tif name == \"..\" {",
 		new:    "\t\t\tif name == \"...\" {",
@@ -124,7 +124,7 @@ var logSeeds = []seed{
 	},
 	{
 		name:   "a percent sign in a name is not escaped in the log",
-		breaks: "protocol: paths are URIs; B53",
+		breaks: "protocol: paths are URIs",
 		file:   "delta/path.go",
 		old:    `"%#?[]\"<>\\^`,
 		new:    `"#?[]\"<>\\^`,
@@ -132,7 +132,7 @@ var logSeeds = []seed{
 	},
 	{
 		name:   "a partition value is escaped once too few",
-		breaks: "field failures B52, B53: any text is a partition value",
+		breaks: "field failures: any text is a partition value",
 		file:   "delta/partition.go",
 		old:    "segment += escapeDir(*v)",
 		new:    "segment += *v",
@@ -140,7 +140,7 @@ var logSeeds = []seed{
 	},
 	{
 		name:   "an empty string in the log is no NULL",
-		breaks: "contract §9: an empty string as partition value is NULL; B54",
+		breaks: "contract §9: an empty string as partition value is NULL",
 		file:   "delta/snapshot.go",
 		old:    "\tcase v != nil && *v == \"\":\n\t\treturn nil, nil\n",
 		new:    "",
@@ -156,7 +156,7 @@ var logSeeds = []seed{
 	},
 	{
 		name:   "a timestamp without a zone prunes",
-		breaks: "field failures B48: an ambiguous value is never pruned on",
+		breaks: "field failures: an ambiguous value is never pruned on",
 		file:   "delta/partition.go",
 		old:    "return !ok || !m.zoned",
 		new:    "return !ok && !m.zoned",

@@ -4,7 +4,7 @@ package seeded_test
 var maintainSeeds = []seed{
 	{
 		name:   "a vacuum compares paths as the log spells them",
-		breaks: "reliability §0.7; B93: compare decoded paths",
+		breaks: "contract §1.5: paths are compared as they are decoded",
 		file:   "maintain/keep.go",
 		old:    "\t\tk.keys[r.Key] = struct{}{}\n\t}\n\treturn k.vector",
 		new:    "\t\tk.keys[r.Path] = struct{}{}\n\t}\n\treturn k.vector",
@@ -12,7 +12,7 @@ var maintainSeeds = []seed{
 	},
 	{
 		name:   "a vacuum takes the vectors of live files",
-		breaks: "field failures B93: vectors are kept",
+		breaks: "field failures: vectors are kept",
 		file:   "maintain/keep.go",
 		old:    "if err := k.vector(root, f.Path, f.DeletionVector); err != nil {",
 		new:    "if err := k.vector(root, f.Path, nil); err != nil {",
@@ -20,7 +20,7 @@ var maintainSeeds = []seed{
 	},
 	{
 		name:   "a vacuum takes files that were removed just now",
-		breaks: "field failures B94: young removals are kept",
+		breaks: "field failures: young removals are kept",
 		file:   "maintain/keep.go",
 		old:    "if r.DeletionTimestamp == nil || *r.DeletionTimestamp < before.UnixMilli() {",
 		new:    "if r.DeletionTimestamp == nil || *r.DeletionTimestamp > before.UnixMilli() {",
@@ -44,7 +44,7 @@ var maintainSeeds = []seed{
 	},
 	{
 		name:   "a vacuum goes by a clock that is ahead of the store's",
-		breaks: "field failures B94: clocks",
+		breaks: "field failures: clocks",
 		file:   "maintain/vacuum.go",
 		old:    "if !before.Before(v.out.Before) {",
 		new:    "if before.Before(v.out.Before) {",
@@ -100,7 +100,7 @@ var maintainSeeds = []seed{
 	},
 	{
 		name:   "a compaction is told as a change",
-		breaks: "protocol: dataChange false is no change; B8",
+		breaks: "protocol: dataChange false is no change",
 		file:   "changes/version.go",
 		old:    "\t\tif !f.changes {\n\t\t\tcontinue\n\t\t}\n",
 		new:    "",

@@ -28,7 +28,7 @@ var storeSeeds = []seed{
 	},
 	{
 		name:   "a commit is renamed into place after a look",
-		breaks: "reliability §0.4: stat and rename lose data; B81",
+		breaks: "contract §9: put-if-absent decides, never a look",
 		file:   "delta/store/dir.go",
 		old:    "err = d.fsys.Link(t.Name(), key)\n",
 		new:    "if _, err = d.fsys.Lstat(key); err == nil {\n\t\treturn d.taken(key)\n\t}\n\terr = d.fsys.Rename(t.Name(), key)\n",

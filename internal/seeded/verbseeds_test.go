@@ -4,7 +4,7 @@ package seeded_test
 var verbSeeds = []seed{
 	{
 		name:   "files of a commit whose outcome is unknown are deleted",
-		breaks: "contract §1.5, §9: data files are never deleted while the outcome is unknown; B72",
+		breaks: "contract §1.5, §9: data files are never deleted while the outcome is unknown",
 		file:   "internal/plan/replace.go",
 		old:    "\tp.proposed = true\n",
 		new:    "\tp.proposed = p.fresh != nil && p.proposed\n",
@@ -12,7 +12,7 @@ var verbSeeds = []seed{
 	},
 	{
 		name:   "files of a merge whose outcome is unknown are deleted",
-		breaks: "contract §1.5, §9: data files are never deleted while the outcome is unknown; B72",
+		breaks: "contract §1.5, §9: data files are never deleted while the outcome is unknown",
 		file:   "internal/plan/merge.go",
 		old:    "p.proposed = p.proposed || len(actions) > 0",
 		new:    "p.proposed = p.proposed && len(actions) > 0",
@@ -20,7 +20,7 @@ var verbSeeds = []seed{
 	},
 	{
 		name:   "a replacement deletes the rows for which its condition is NULL",
-		breaks: "contract §4: kept: FALSE and NULL; B61",
+		breaks: "contract §4: kept: FALSE and NULL",
 		file:   "internal/plan/slice.go",
 		old:    "if isTrue(mask, i) {",
 		new:    "if mask.IsNull(i) || mask.Value(i) {",
@@ -36,7 +36,7 @@ var verbSeeds = []seed{
 	},
 	{
 		name:   "an empty input empties a slice",
-		breaks: "contract §4: ErrInput unless AllowEmpty; B59",
+		breaks: "contract §4: ErrInput unless AllowEmpty",
 		file:   "internal/plan/replace.go",
 		old:    "if p.in.rows == 0 && !p.AllowEmpty && !p.Dynamic {",
 		new:    "if p.in.rows == 0 && p.AllowEmpty && p.Dynamic {",
@@ -68,7 +68,7 @@ var verbSeeds = []seed{
 	},
 	{
 		name:   "a merge updates two rows of one key",
-		breaks: "contract §5: duplicate keys in the target are ErrInput; B1",
+		breaks: "contract §5: duplicate keys in the target are ErrInput",
 		file:   "internal/plan/mergesettle.go",
 		old:    "if single && seen.has(from[i]) {",
 		new:    "if single && seen.has(from[i]) && gone.Value(i) {",
@@ -76,7 +76,7 @@ var verbSeeds = []seed{
 	},
 	{
 		name:   "a row that only deletes is inserted",
-		breaks: "contract §5: DeleteWhen: never inserted; B11",
+		breaks: "contract §5: DeleteWhen: never inserted",
 		file:   "internal/plan/mergesettle.go",
 		old:    "sets, _ := l.setting(which)\n\tcolumns",
 		new:    "for i, k := range which {\n\t\tif k != none && l.list[k].deletes {\n\t\t\twhich[i] = int32(len(l.list) - 1)\n\t\t}\n\t}\n\tsets, _ := l.setting(which)\n\tcolumns",
@@ -84,7 +84,7 @@ var verbSeeds = []seed{
 	},
 	{
 		name:   "NULL keys are inserted at every call",
-		breaks: "contract §5: NULL in a key column is ErrInput; B16, B17",
+		breaks: "contract §5: NULL in a key column is ErrInput",
 		file:   "internal/plan/dedupe.go",
 		old:    "\tfound.look(batch, key, firstRow)\n\tif found.bad == 0 {",
 		new:    "\tfound.look(batch, key, firstRow)\n\tif found.bad >= 0 {",
@@ -92,7 +92,7 @@ var verbSeeds = []seed{
 	},
 	{
 		name:   "the rows of a merge are not counted before it commits",
-		breaks: "contract §5: conservation is checked before committing; B9",
+		breaks: "contract §5: conservation is checked before committing",
 		file:   "internal/plan/merge.go",
 		old:    "if before+c.Inserted-c.Deleted != after {",
 		new:    "if before+c.Inserted-c.Deleted > after+before {",
@@ -132,7 +132,7 @@ var verbSeeds = []seed{
 	},
 	{
 		name:   "NOT NULL is not checked inside structs",
-		breaks: "field failures B20, B21: one validation point",
+		breaks: "field failures: one validation point",
 		file:   "internal/plan/validate.go",
 		old:    "r.below = r.below || c.here || c.below || c.limit != nil",
 		new:    "r.below = r.below || c.below || c.limit != nil",
@@ -140,7 +140,7 @@ var verbSeeds = []seed{
 	},
 	{
 		name:   "the change feed tells of rows that did not change",
-		breaks: "field failures B8: change rows are net changes",
+		breaks: "field failures: change rows are net changes",
 		file:   "internal/plan/mergewrite.go",
 		old:    "if err := w.tellOf(batch, of, changePreimage); err != nil {",
 		new:    "if err := w.tell(batch, changePreimage); err != nil {",
@@ -148,7 +148,7 @@ var verbSeeds = []seed{
 	},
 	{
 		name:   "the change feed of a replacement tells of the rows that stay",
-		breaks: "field failures B8: change rows are net changes",
+		breaks: "field failures: change rows are net changes",
 		file:   "internal/plan/border.go",
 		old:    "set, scan.LiveOptions{}, true, change)",
 		new:    "set, scan.LiveOptions{}, i >= deleted, change)",
@@ -156,7 +156,7 @@ var verbSeeds = []seed{
 	},
 	{
 		name:   "a file that a merge copied is not removed",
-		breaks: "field failures B12: every touched file has a remove",
+		breaks: "field failures: every touched file has a remove",
 		file:   "internal/plan/merge.go",
 		old:    "\t\tout = append(out, p.Env.Remove(t.add, true))\n\t\tif t.mark != nil {\n",
 		new:    "\t\tif t.mark != nil {\n\t\t\tout = append(out, p.Env.Remove(t.add, true))\n",

@@ -31,7 +31,11 @@ func TestMain(m *testing.M) {
 func noHooks() sim.Hooks { return sim.Hooks{} }
 
 func TestHistories(t *testing.T) {
-	last := *firstFlag + *runsFlag - 1
+	runs := *runsFlag
+	if testing.Short() { // under the race detector, for which a history is one goroutine
+		runs = min(runs, 200)
+	}
+	last := *firstFlag + runs - 1
 	s := histories(*firstFlag, func(seed uint64) bool { return seed <= last }, sim.Hooks{})
 	s.print(t)
 	s.fail(t, noHooks)
