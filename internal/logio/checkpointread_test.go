@@ -12,6 +12,7 @@ import (
 
 	"github.com/idemtable/idem/delta"
 	"github.com/idemtable/idem/delta/store/storetest"
+	"github.com/idemtable/idem/internal/fuzzing"
 	"github.com/idemtable/idem/internal/logio"
 )
 
@@ -157,15 +158,12 @@ func FuzzManifest(f *testing.F) {
 	f.Add(data)
 	f.Add([]byte(strings.Replace(string(data), "two.parquet", "../two.parquet", 1)))
 	f.Add([]byte(v.head[0] + "\n" + v.sidecars[0]))
+	for _, data := range fuzzing.Seeds(f, 20, 8<<10, func(path string) bool { return delta.ParseLogFile(logName(path)).Ext == "json" }) {
+		f.Add(data)
+	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		fresh := &table{t: t, mem: tb.mem.Clone(), clock: tb.clock}
 		fresh.put(key, data)
-		snap, err := fresh.load()
-		if err != nil {
-			return
-		}
-		require.EqualValues(t, 4, snap.Version())
-		_, isLive := snap.Live("dddd")
-		require.True(t, isLive, "the commit after it is there")
+		requireWhole(t, fresh, len(data))
 	})
 }

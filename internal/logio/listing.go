@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -50,7 +51,11 @@ func (l *Log) list(ctx context.Context, from int64) (*listing, error) {
 		if name != "" && name[0] > '9' {
 			break // versions come first: what follows is the hint, sidecars and files of others
 		}
-		ls.take(delta.ParseLogFile(name), info, parts)
+		f := delta.ParseLogFile(name)
+		if f.Version == math.MaxInt64 && f.Kind != delta.Checksum {
+			return nil, fmt.Errorf("list the log: %s: no version can come after this one: %w", info.Key, delta.ErrUnsupported)
+		}
+		ls.take(f, info, parts)
 	}
 	ls.seal(parts)
 	return ls, nil

@@ -2,6 +2,7 @@ package logio_test
 
 import (
 	"fmt"
+	"math"
 	"strings"
 	"testing"
 
@@ -79,7 +80,12 @@ func TestLoad(t *testing.T) {
 		"a broken checkpoint, alone":      {func(tb *table) { tb.checkpoint(3); tb.cleanTo(3); tb.put(delta.CheckpointKey(3), []byte("PAR1 not")) }, delta.ErrCorrupt, "00000000000000000003.checkpoint.parquet"},
 		"a checkpoint without a protocol": {func(tb *table) { tb.put(delta.CheckpointKey(3), writeCheckpoint(tb.t, add("zzz"))) }, delta.ErrCorrupt, "lacks the protocol"},
 		"a broken V2 checkpoint, alone":   {func(tb *table) { tb.put(v2, []byte("whatever it holds")); tb.cleanTo(4) }, delta.ErrCorrupt, "6374b053"},
-		"a feature that idem lacks":       {func(tb *table) { tb.commit(lacking()) }, delta.ErrUnsupported, "newFeature"},
+		"a version after which there is none": {func(tb *table) {
+			tb.put(delta.CommitKey(math.MaxInt64), nil)
+			tb.put(delta.CheckpointKey(math.MaxInt64-1), writeCheckpoint(tb.t, metadata()))
+		}, delta.ErrUnsupported, "no version can come after"},
+		"a checkpoint after which there is none": {func(tb *table) { tb.put(delta.CheckpointKey(math.MaxInt64), writeCheckpoint(tb.t, metadata())) }, delta.ErrUnsupported, "no version can come after"},
+		"a feature that idem lacks":              {func(tb *table) { tb.commit(lacking()) }, delta.ErrUnsupported, "newFeature"},
 		"a feature, by a checkpoint": {func(tb *table) {
 			tb.put(delta.CheckpointKey(4), writeCheckpoint(tb.t, lacking(), metadata()))
 			tb.cleanTo(4)
