@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/idemtable/idem/delta"
+	"github.com/idemtable/idem/internal/fuzzing"
 )
 
 func TestParseCharType(t *testing.T) {
@@ -55,7 +56,7 @@ func FuzzParseCharType(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		c, err := delta.ParseCharType(text)
+		c, err := fuzzing.Read(t, len(text), func() (*delta.CharType, error) { return delta.ParseCharType(text) })
 		if err == nil && c != nil && c.Name != "" {
 			require.Positive(t, c.Length)
 		}

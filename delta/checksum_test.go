@@ -8,6 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/idemtable/idem/delta"
+	"github.com/idemtable/idem/internal/fuzzing"
 )
 
 // summed is a table with one of everything that a checksum tells.
@@ -154,8 +155,11 @@ func FuzzDecodeChecksum(f *testing.F) {
 	require.NoError(f, err)
 	f.Add(data)
 	f.Add([]byte(`{"numFiles":2,"allFiles":[{"path":"zzz"}],"setTransactions":[]}`))
+	for _, data := range fuzzing.Seeds(f, 20, 4<<10, func(path string) bool { return delta.ParseLogFile(logName(path)).Kind == delta.Checksum }) {
+		f.Add(data)
+	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		c, err := delta.DecodeChecksum("c", data)
+		c, err := fuzzing.Read(t, len(data), func() (delta.VersionChecksum, error) { return delta.DecodeChecksum("c", data) })
 		if err != nil {
 			return
 		}

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/idemtable/idem/delta"
+	"github.com/idemtable/idem/internal/fuzzing"
 )
 
 func ptr[T any](v T) *T { return &v }
@@ -212,9 +213,12 @@ func FuzzDecodeCommit(f *testing.F) {
 	f.Add([]byte(`{"domainMetadata":{"domain":"d","configuration":"","removed":false}}`))
 	f.Add([]byte(`{"commitInfo":{"operationParameters":{"a":[null,true,-1.5e+3,"\ud83d\ude00\ud800"]}}}`))
 	f.Add([]byte(`{"add":{"path":"a","partitionValues":{"p":"1"},"size":1,"modificationTime":2,"dataChange":true,"tags":{}}}`))
+	for _, data := range fuzzing.Seeds(f, 40, 4<<10, isCommit) {
+		f.Add(data)
+	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		delta.TxnID(data)
-		first, err := delta.DecodeCommit("f", data)
+		first, err := fuzzing.Read(t, len(data), func() ([]delta.Action, error) { return delta.DecodeCommit("f", data) })
 		if err != nil {
 			return
 		}
@@ -229,6 +233,54 @@ func FuzzDecodeCommit(f *testing.F) {
 		for line := range strings.SplitSeq(string(data), "\n") {
 			require.True(t, strings.TrimSpace(line) == "" || json.Valid([]byte(line)), "only JSON is accepted")
 		}
+	})
+}
+
+// isCommit says whether a file of the corpus is a commit.
+func isCommit(path string) bool { return delta.ParseLogFile(logName(path)).Kind == delta.Commit }
+
+// logName is the name of a file in a log, "" of one that is elsewhere.
+func logName(path string) string {
+	_, name, _ := strings.Cut(path, "/"+delta.LogDir)
+	return name
+}
+
+// FuzzDecodeLine: one line is one action or none, the same one wherever it stands in its file, and is written as one
+// line that reads as the same.
+func FuzzDecodeLine(f *testing.F) {
+	for line := range strings.Lines(fullCommit) {
+		f.Add(line)
+	}
+	f.Add(`{"checkpointMetadata":{"version":3,"tags":{"a":"b"}}}`)
+	f.Add(`{"sidecar":{"path":"one.parquet","sizeInBytes":1,"modificationTime":1,"tags":{}}}`)
+	for _, data := range fuzzing.Seeds(f, 40, 4<<10, isCommit) {
+		for line := range strings.Lines(string(data)) {
+			f.Add(line)
+		}
+	}
+	f.Fuzz(func(t *testing.T, line string) {
+		line = strings.ReplaceAll(line, "\n", " ")
+		alone, err := fuzzing.Read(t, len(line), func() ([]delta.Action, error) { return delta.DecodeActions("f", []byte(line)) })
+		among, errAmong := delta.DecodeActions("f", []byte(addLine+"\n"+line+"\r\n"+addLine))
+		require.Equal(t, err == nil, errAmong == nil, "%v, %v", err, errAmong)
+		if err != nil {
+			require.True(t, isEither(err, delta.ErrCorrupt, delta.ErrUnsupported), "%v", err)
+			require.ErrorContains(t, err, "f line 1")
+			require.ErrorContains(t, errAmong, "f line 2")
+			return
+		}
+		require.LessOrEqual(t, len(alone), 1)
+		require.Len(t, among, len(alone)+2)
+		require.ElementsMatch(t, alone, among[1:len(among)-1])
+		if len(alone) == 1 && (alone[0].CheckpointMetadata != nil || alone[0].Sidecar != nil) {
+			return // these stand in checkpoints only
+		}
+		text, err := delta.EncodeCommit(alone)
+		require.NoError(t, err)
+		require.Equal(t, len(alone), strings.Count(string(text), "\n"))
+		again, err := delta.DecodeActions("f", text)
+		require.NoError(t, err)
+		require.ElementsMatch(t, alone, again)
 	})
 }
 

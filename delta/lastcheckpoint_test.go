@@ -8,6 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/idemtable/idem/delta"
+	"github.com/idemtable/idem/internal/fuzzing"
 )
 
 // The sample of the protocol document with a version put in front: the checksum covers nested
@@ -89,8 +90,11 @@ func TestLastCheckpointOddities(t *testing.T) {
 func FuzzDecodeLastCheckpoint(f *testing.F) {
 	f.Add([]byte(strings.Replace(hintSample, "SUM", hintSampleSum, 1)))
 	f.Add(delta.LastCheckpoint{Version: 4, Size: 5, Parts: 2}.Encode())
+	for _, data := range fuzzing.Seeds(f, 20, 4<<10, func(path string) bool { return strings.HasSuffix(path, "/"+delta.LastCheckpointKey) }) {
+		f.Add(data)
+	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		c, err := delta.DecodeLastCheckpoint(data)
+		c, err := fuzzing.Read(t, len(data), func() (delta.LastCheckpoint, error) { return delta.DecodeLastCheckpoint(data) })
 		if err != nil {
 			return
 		}

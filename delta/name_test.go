@@ -2,12 +2,14 @@ package delta_test
 
 import (
 	"math"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
 	"github.com/idemtable/idem/delta"
+	"github.com/idemtable/idem/internal/fuzzing"
 )
 
 func TestParseLogFile(t *testing.T) {
@@ -50,6 +52,46 @@ func TestParseLogFile(t *testing.T) {
 			require.Equal(t, c.want, delta.ParseLogFile(delta.LogDir+c.name), "a key is understood as its base name")
 		})
 	}
+}
+
+// FuzzParseLogFile: a name is that of one file alone: what is understood is written as the same name.
+func FuzzParseLogFile(f *testing.F) {
+	const uuid = "80a083e8-7026-4e79-81be-64bd76c43a11"
+	for _, key := range []string{delta.CommitKey(12), delta.ChecksumKey(0), delta.CheckpointKey(math.MaxInt64), delta.CheckpointPartKey(3, 2, 3), delta.CompactionKey(1, 2),
+		"00000000000000000012.checkpoint." + uuid + ".json", "_delta_log/_delta_log/00000000000000000012.json", "00000000000000000012.json/"} {
+		f.Add(key)
+	}
+	f.Fuzz(func(t *testing.T, name string) {
+		got, err := fuzzing.Read(t, len(name), func() (delta.LogFile, error) { return delta.ParseLogFile(name), nil })
+		require.NoError(t, err)
+		base := strings.TrimPrefix(name, delta.LogDir)
+		require.Equal(t, base, got.Name)
+		var key string
+		switch got.Kind {
+		case delta.Other:
+			require.Equal(t, delta.LogFile{Name: base}, got)
+			return
+		case delta.Commit:
+			key = delta.CommitKey(got.Version)
+		case delta.Checksum:
+			key = delta.ChecksumKey(got.Version)
+		case delta.Checkpoint:
+			key = delta.CheckpointKey(got.Version)
+		case delta.CheckpointPart:
+			require.True(t, 1 <= got.Part && got.Part <= got.Parts, got)
+			key = delta.CheckpointPartKey(got.Version, got.Part, got.Parts)
+		case delta.Compaction:
+			require.Less(t, got.Version, got.End)
+			key = delta.CompactionKey(got.Version, got.End)
+		case delta.CheckpointUUID:
+			head := strings.TrimSuffix(delta.CheckpointKey(got.Version), "parquet")
+			id := strings.TrimSuffix(strings.TrimPrefix(delta.LogDir+base, head), "."+got.Ext)
+			require.Len(t, id, len(uuid))
+			key = head + id + "." + got.Ext
+		}
+		require.Equal(t, key, delta.LogDir+base)
+		require.GreaterOrEqual(t, got.Version, int64(0))
+	})
 }
 
 func TestKeysAreUnderstood(t *testing.T) {

@@ -15,6 +15,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/idemtable/idem/delta"
+	"github.com/idemtable/idem/internal/fuzzing"
 )
 
 func isOneOf(err error, sentinels ...error) bool {
@@ -225,7 +226,9 @@ func FuzzParsePartitionValue(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		delta.AmbiguousTimestamp(text)
 		for _, typ := range append([]delta.Type{delta.Decimal{Precision: 38, Scale: 18}, delta.Decimal{Precision: 4, Scale: 4}}, primitives...) {
-			v, err := delta.ParsePartitionValue(typ, &text)
+			var v scalar.Scalar
+			var err error
+			fuzzing.Bounded(t, len(text), func() { v, err = delta.ParsePartitionValue(typ, &text) })
 			if err != nil {
 				require.ErrorIs(t, err, delta.ErrCorrupt)
 				continue

@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/idemtable/idem/delta"
+	"github.com/idemtable/idem/internal/fuzzing"
 )
 
 func TestResolvePath(t *testing.T) {
@@ -126,7 +127,7 @@ func FuzzResolvePath(f *testing.F) {
 		f.Add("file:///lake", seed)
 	}
 	f.Fuzz(func(t *testing.T, root, path string) {
-		key, err := delta.ResolvePath(root, path)
+		key, err := fuzzing.Read(t, len(root)+len(path), func() (string, error) { return delta.ResolvePath(root, path) })
 		if err != nil {
 			require.Empty(t, key)
 			return

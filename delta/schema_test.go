@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/idemtable/idem/delta"
+	"github.com/idemtable/idem/internal/fuzzing"
 )
 
 func field(name string, t delta.Type) delta.Field {
@@ -238,8 +239,16 @@ func FuzzParseSchema(f *testing.F) {
 	f.Add(typeJSON(`"decimal(10, 2)"`))
 	f.Add(typeJSON(`{"type":"map","keyType":"string","valueType":{"type":"array","elementType":"null","containsNull":true},"valueContainsNull":false}`))
 	f.Add(`{"type":"struct","fields":[{"name":"a","type":"x","nullable":null}]}`)
+	for _, data := range fuzzing.Seeds(f, 40, 4<<10, isCommit) {
+		actions, err := delta.DecodeCommit("f", data)
+		for _, a := range actions {
+			if err == nil && a.Metadata != nil {
+				f.Add(a.Metadata.SchemaString)
+			}
+		}
+	}
 	f.Fuzz(func(t *testing.T, text string) {
-		s, err := delta.ParseSchema(text)
+		s, err := fuzzing.Read(t, len(text), func() (*delta.Struct, error) { return delta.ParseSchema(text) })
 		if err != nil {
 			require.True(t, isOneOf(err, delta.ErrCorrupt, delta.ErrUnsupported), "%v", err)
 			return

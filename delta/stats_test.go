@@ -14,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/idemtable/idem/delta"
+	"github.com/idemtable/idem/internal/fuzzing"
 )
 
 // bounds reads the bounds of column c from a text for each.
@@ -199,17 +200,45 @@ func TestDecimalBoundsHoldWhatADoubleRounded(t *testing.T) {
 	})
 }
 
+// corpusStats are statistics that other engines wrote.
+func corpusStats(f *testing.F) (texts []string) {
+	for _, data := range fuzzing.Seeds(f, 40, 4<<10, isCommit) {
+		actions, err := delta.DecodeCommit("f", data)
+		for _, a := range actions {
+			if err == nil && a.Add != nil {
+				texts = append(texts, a.Add.Stats)
+			}
+		}
+	}
+	return texts
+}
+
 func FuzzParseStats(f *testing.F) {
 	f.Add(`{"numRecords":3,"minValues":{"c":1,"s":{"c":"a"}},"maxValues":{"c":"\ud83d"},"nullCount":{"c":0}}`)
 	f.Add(`{"minValues":{"c":"2024-01-01T00:00:00.000Z"},"maxValues":{"c":-1e400}}`)
+	for _, text := range corpusStats(f) {
+		f.Add(text)
+	}
 	f.Fuzz(func(t *testing.T, text string) {
-		st, ok := delta.ParseStats(text)
+		var st *delta.Stats
+		var ok bool
+		fuzzing.Bounded(t, len(text), func() { st, ok = delta.ParseStats(text) })
+		loose := delta.LooseStats(text, 7)
+		require.Equal(t, loose, delta.LooseStats(loose, 8), "what was made loose stays as it is")
+		written, sound := delta.ParseStats(loose)
+		require.True(t, sound, loose)
 		if !ok {
 			return
+		}
+		if st.NumRecords != nil {
+			require.Equal(t, *st.NumRecords, *written.NumRecords)
 		}
 		for _, typ := range append([]delta.Type{delta.Decimal{Precision: 38, Scale: 18}, schemaOf()}, primitives...) {
 			for _, path := range [][]string{{"c"}, {"s", "c"}, nil} {
 				least, greatest, nulls := st.Column(path, typ)
+				if l, g, _ := written.Column(path, typ); len(path) > 0 {
+					require.Equal(t, []bool{least == nil, greatest == nil}, []bool{l == nil, g == nil}, "bounds survive: %s", loose)
+				}
 				require.GreaterOrEqual(t, nulls, int64(-1))
 				if least != nil && greatest != nil {
 					order, ok := delta.CompareScalars(least, greatest)

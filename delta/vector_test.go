@@ -6,12 +6,14 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
 	"github.com/idemtable/idem/delta"
+	"github.com/idemtable/idem/internal/fuzzing"
 )
 
 // smallVector are the bytes of the vector {0, 9} as Spark wrote them.
@@ -229,13 +231,40 @@ func TestAVectorIsASet(t *testing.T) {
 	})
 }
 
+// FuzzVectorFrame: the bytes of a vector come out of a frame as they went in, and no other frame is taken for it.
+func FuzzVectorFrame(f *testing.F) {
+	f.Add(delta.AppendVectorFrame(nil, unhex(f, smallVector)))
+	f.Add(delta.AppendVectorFrame(nil, nil))
+	f.Add([]byte("\xff\xff\xff\xff\x00\x00\x00\x00"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		again, err := delta.ParseVectorFrame(delta.AppendVectorFrame(nil, data))
+		require.NoError(t, err)
+		require.Equal(t, string(data), string(again))
+		vector, err := fuzzing.Read(t, len(data), func() ([]byte, error) { return delta.ParseVectorFrame(data) })
+		if err != nil {
+			require.ErrorIs(t, err, delta.ErrCorrupt)
+			return
+		}
+		require.Equal(t, string(data), string(delta.AppendVectorFrame(nil, vector)))
+	})
+}
+
 func FuzzVector(f *testing.F) {
 	f.Add(unhex(f, smallVector))
 	f.Add(vectorBytes(bucket(0), bucket(1, arrayOf(0, 2))))
 	f.Add(vectorBytes(runBucket(0, 5, 1, 1, 3, 0, 9, 1)))
 	f.Add(vectorOf(1, 2, 3, 70000, 1<<33).Bytes())
+	for _, data := range fuzzing.Seeds(f, 20, 4<<10, func(path string) bool {
+		return strings.Contains(path, "/deletion_vector_") && strings.HasSuffix(path, ".bin")
+	}) {
+		if len(data) > 9 {
+			f.Add(data[5 : len(data)-4])
+		}
+	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		v, err := delta.ParseVector(data)
+		var v *delta.Vector
+		var err error
+		fuzzing.Bounded(t, len(data), func() { v, err = delta.ParseVector(data) })
 		if err != nil {
 			require.True(t, isEither(err, delta.ErrCorrupt, delta.ErrUnsupported), "%v", err)
 			return
@@ -244,6 +273,7 @@ func FuzzVector(f *testing.F) {
 		require.NoError(t, err)
 		require.Equal(t, v.Cardinality(), again.Cardinality())
 		require.Equal(t, v.Max(), again.Max())
+		require.Equal(t, v.Bytes(), again.Bytes())
 		left := 1000
 		for row := range v.Rows() {
 			require.True(t, again.Contains(row))

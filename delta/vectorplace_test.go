@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/idemtable/idem/delta"
+	"github.com/idemtable/idem/internal/fuzzing"
 )
 
 func isEither(err error, targets ...error) bool {
@@ -139,7 +140,10 @@ func FuzzVectorDescriptor(f *testing.F) {
 		if offset >= 0 {
 			dv.Offset = &offset
 		}
-		data, inline, err := dv.Inline()
+		var data []byte
+		var inline bool
+		var err error
+		fuzzing.Bounded(t, len(text), func() { data, inline, err = dv.Inline() })
 		require.Equal(t, storage == "i", inline)
 		switch {
 		case err != nil:

@@ -22,6 +22,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/idemtable/idem"
+	"github.com/idemtable/idem/internal/fuzzing"
 	"github.com/idemtable/idem/records"
 )
 
@@ -203,7 +204,7 @@ func FuzzCSV(f *testing.F) {
 		if bits&4 != 0 {
 			o.Comma = ';'
 		}
-		reread(t, mem, data, o)
+		fuzzing.Bounded(t, len(data), func() { reread(t, mem, data, o) })
 		if utf8.Valid(data) && !bytes.ContainsAny(data, "\r\ufeff") && !bytes.HasPrefix(data, []byte("PK")) {
 			csvTwin(t, string(data), 2)
 		}
@@ -261,6 +262,7 @@ func FuzzJSONLines(f *testing.F) {
 			return
 		}
 		defer rows.Release()
+		fuzzing.Bounded(t, len(data), func() { readLines(t, schema, data) })
 		dec := json.NewDecoder(bytes.NewReader(bytes.TrimPrefix(data, []byte("\ufeff"))))
 		dec.UseNumber()
 		for rows.Next() {
@@ -274,6 +276,16 @@ func FuzzJSONLines(f *testing.F) {
 			require.ErrorIs(t, rows.Err(), idem.ErrInput)
 		}
 	})
+}
+
+// readLines reads lines of JSON to their end.
+func readLines(t *testing.T, schema *arrow.Schema, data []byte) {
+	rows, err := records.JSONLinesFrom(schema, bytes.NewReader(data), records.JSONOptions{})
+	require.NoError(t, err)
+	defer rows.Release()
+	for rows.Next() {
+		require.Positive(t, rows.RecordBatch().NumRows())
+	}
 }
 
 // sameAsDecoded compares the plain columns of a row with the next value of encoding/json.

@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/idemtable/idem/delta/expr"
+	"github.com/idemtable/idem/internal/fuzzing"
 )
 
 func drawLiteral(t *rapid.T) expr.Expr {
@@ -148,7 +149,7 @@ func FuzzParse(f *testing.F) {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		e, err := expr.Parse(text)
+		e, err := fuzzing.Read(t, len(text), func() (expr.Expr, error) { return expr.Parse(text) })
 		if err != nil {
 			require.NotEmpty(t, err.Error())
 			return

@@ -20,6 +20,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/idemtable/idem/delta"
+	"github.com/idemtable/idem/internal/fuzzing"
 	"github.com/idemtable/idem/internal/parquetio"
 )
 
@@ -113,7 +114,8 @@ func TestDamage(t *testing.T) {
 		for k := range n {
 			m := seed{s.name, mutate(r, s.data), s.want}
 			before := allocated()
-			err := m.read(t.Context(), mem)
+			var err error
+			fuzzing.Alone(t, func() { err = m.read(t.Context(), mem) })
 			took := allocated() - before
 			worst = max(worst, took)
 			require.LessOrEqual(t, took, uint64(64<<20+16*len(m.data)), "mutant %d of %s: %v", k, s.name, err)
@@ -167,9 +169,13 @@ func FuzzRead(f *testing.F) {
 		s := all[uint(i)%uint(len(all))]
 		s.data = data
 		mem := memory.NewCheckedAllocator(memory.NewGoAllocator())
-		if err := s.read(t.Context(), mem); err != nil {
-			requireDamage(t, s.name, err)
-		}
+		fuzzing.Alone(t, func() {
+			fuzzing.Bounded(t, len(data), func() {
+				if err := s.read(t.Context(), mem); err != nil {
+					requireDamage(t, s.name, err)
+				}
+			})
+		})
 		mem.AssertSize(t, 0)
 	})
 }

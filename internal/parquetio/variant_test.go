@@ -18,6 +18,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/idemtable/idem/delta"
+	"github.com/idemtable/idem/internal/fuzzing"
 	"github.com/idemtable/idem/internal/parquetio"
 )
 
@@ -515,7 +516,11 @@ func FuzzShredded(f *testing.F) {
 			a, num = column{values: texts(), defs: []int16{1}}, column{values: []int64{n}, defs: []int16{2}}
 		}
 		data := foreign(t, schema.FieldList{node}, column{values: texts(string(metadata))}, column{values: texts(string(rest)), defs: []int16{1}}, a, num)
-		got, err := readAll(t.Context(), source("f", data), arrow.NewSchema([]arrow.Field{field("v", variantType)}, nil), parquetio.ReadOptions{})
+		var got arrow.Table
+		var err error
+		fuzzing.Bounded(t, len(data), func() {
+			got, err = readAll(t.Context(), source("f", data), arrow.NewSchema([]arrow.Field{field("v", variantType)}, nil), parquetio.ReadOptions{})
+		})
 		if err != nil {
 			require.True(t, errorsIsAny(err, delta.ErrCorrupt, delta.ErrUnsupported), err)
 			return

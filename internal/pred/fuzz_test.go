@@ -10,6 +10,7 @@ import (
 
 	"github.com/idemtable/idem/delta"
 	"github.com/idemtable/idem/delta/expr"
+	"github.com/idemtable/idem/internal/fuzzing"
 	"github.com/idemtable/idem/internal/pred"
 )
 
@@ -37,7 +38,8 @@ func FuzzBind(f *testing.F) {
 		if err != nil {
 			return
 		}
-		p, err := pred.Bind(e, tableSchema)
+		var p *pred.Predicate
+		fuzzing.Bounded(t, len(text), func() { p, err = pred.Bind(e, tableSchema) })
 		if err != nil {
 			require.ErrorIs(t, err, delta.ErrInput)
 			return
@@ -45,7 +47,8 @@ func FuzzBind(f *testing.F) {
 		mem := memory.NewCheckedAllocator(memory.NewGoAllocator())
 		defer mem.AssertSize(t, 0)
 		p.Prove(pred.Facts{Rows: 2})
-		got, err := p.Eval(mem, batch)
+		var got *array.Boolean
+		fuzzing.Bounded(t, len(text), func() { got, err = p.Eval(mem, batch) })
 		if err != nil {
 			require.ErrorIs(t, err, delta.ErrInput)
 			return

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -13,6 +14,7 @@ import (
 	"github.com/idemtable/idem/delta"
 	"github.com/idemtable/idem/delta/store"
 	"github.com/idemtable/idem/delta/store/storetest"
+	"github.com/idemtable/idem/internal/fuzzing"
 	"github.com/idemtable/idem/internal/vectors"
 )
 
@@ -249,11 +251,18 @@ func FuzzVectorFile(f *testing.F) {
 	require.NoError(f, err)
 	f.Add(data, *dv.Offset, dv.SizeInBytes, dv.Cardinality)
 	f.Add(data, int32(0), dv.SizeInBytes, dv.Cardinality)
+	for _, data := range fuzzing.Seeds(f, 20, 4<<10, func(path string) bool {
+		return strings.Contains(path, "/deletion_vector_") && strings.HasSuffix(path, ".bin")
+	}) {
+		f.Add(data, int32(1), int32(len(data)-9), int64(2))
+	}
 	f.Fuzz(func(t *testing.T, data []byte, offset, size int32, cardinality int64) {
 		st := store.NewMem()
 		require.NoError(t, st.Put(t.Context(), w.Key(), data))
 		dv := delta.DeletionVector{StorageType: "u", PathOrInlineDV: dv.PathOrInlineDV, Offset: &offset, SizeInBytes: size, Cardinality: cardinality}
-		v, err := vectors.Read(t.Context(), st, st.URL(), &dv, 1<<20)
+		var v *delta.Vector
+		var err error
+		fuzzing.Bounded(t, len(data), func() { v, err = vectors.Read(t.Context(), st, st.URL(), &dv, 1<<20) })
 		if err != nil {
 			require.True(t, errors.Is(err, delta.ErrCorrupt) || errors.Is(err, delta.ErrUnsupported), "%v", err)
 			require.ErrorContains(t, err, w.Key())
