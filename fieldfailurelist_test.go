@@ -7,6 +7,7 @@ import (
 	"go/token"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -191,4 +192,20 @@ func (s *testSources) has(t *testing.T, name, test string) {
 	function, sub, nested := strings.Cut(test, "/")
 	require.True(t, strings.HasPrefix(function, "Test") && s.tests[function], "there is no test %s", name)
 	require.True(t, !nested || s.texts[sub], "no test of the package has the text of %s", name)
+}
+
+// TestProofNamesTests: every test that docs/proof.md names is there.
+func TestProofNamesTests(t *testing.T) {
+	page, err := os.ReadFile("docs/proof.md")
+	require.NoError(t, err)
+	sources := map[string]*testSources{}
+	named := regexp.MustCompile("`([^`: ]+): (Test[^`]+)`").FindAllStringSubmatch(string(page), -1)
+	require.Greater(t, len(named), 40)
+	for _, m := range named {
+		pkg, test := m[1], m[2]
+		if sources[pkg] == nil {
+			sources[pkg] = readTests(t, pkg)
+		}
+		sources[pkg].has(t, m[0], test)
+	}
 }
