@@ -195,12 +195,14 @@ func TestEncodeOrdersAndRefuses(t *testing.T) {
 }
 
 func TestEncodedTextIsJSON(t *testing.T) {
-	odd := "quote\" back\\ nl\n cr\r tab\t nul\x00 bell\x07 del\x7f <&> \u2028 é 😀 bad\xff."
+	odd := "quote\" back\\ nl\n cr\r tab\t nul\x00 bell\x07 del\x7f <&> \u2028 é 😀."
 	data, err := delta.EncodeCommit([]delta.Action{{Add: &delta.Add{Path: odd}}})
 	require.NoError(t, err)
 	var line struct{ Add struct{ Path string } }
 	require.NoError(t, json.Unmarshal(data, &line))
-	require.Equal(t, strings.ToValidUTF8(odd, "\uFFFD"), line.Add.Path)
+	require.Equal(t, odd, line.Add.Path)
+	_, err = delta.EncodeCommit([]delta.Action{{Add: &delta.Add{Path: "bad\xff."}}})
+	require.ErrorIs(t, err, delta.ErrInput, "it would be another text in the log")
 }
 
 func FuzzDecodeCommit(f *testing.F) {

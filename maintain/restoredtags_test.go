@@ -2,6 +2,7 @@ package maintain_test
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"testing"
 	"time"
@@ -146,20 +147,20 @@ func (f *fixture) commitInfo(info *delta.CommitInfo, actions ...delta.Action) {
 	f.clock.now = f.clock.now.Add(time.Minute)
 }
 
-// history is what a naive model knows of the batches of a table: which were written, and which may be
-// skipped although their rows are not there.
+// history is what a naive model knows of the batches of a table: which were written, the row of each time,
+// and which may be skipped although their rows are not there.
 type history struct {
 	written, excused map[int64]bool
+	rows             map[int64][]string           // of the batches, as far as the tag counts them
+	was              map[int64]map[int64][]string // by version of the table
+	calls            int
 }
 
-func rowIDs(f *fixture) map[int64]int {
-	out := map[int64]int{}
-	for _, text := range f.rows() {
-		var id int64
-		fmt.Sscanf(text, "a/%d/x", &id)
-		out[id]++
-	}
-	return out
+// there says whether the table has the row of a batch. A tag that was moved back leaves rows that count no
+// more, until a restore brings the tag back as well.
+func (h *history) there(f *fixture, v int64) bool {
+	now := f.rows()
+	return slices.ContainsFunc(h.rows[v], func(r string) bool { return slices.Contains(now, r) })
 }
 
 // Whatever restores, repeats and clean-ups come in whatever order: no batch is skipped in silence while its
@@ -167,7 +168,7 @@ func rowIDs(f *fixture) map[int64]int {
 func TestTagsUnderRestoresAgainstAModel(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		f := newFixture(t, idem.Definition{})
-		h := history{map[int64]bool{}, map[int64]bool{}}
+		h := &history{written: map[int64]bool{}, excused: map[int64]bool{}, rows: map[int64][]string{}, was: map[int64]map[int64][]string{0: {}}}
 		oldest := int64(0)
 		for range rapid.IntRange(3, 14).Draw(rt, "steps") {
 			v := rapid.Int64Range(1, 6).Draw(rt, "batch")
@@ -178,41 +179,61 @@ func TestTagsUnderRestoresAgainstAModel(t *testing.T) {
 				h.load(rt, f, v, true)
 			case 6, 7:
 				to := rapid.Int64Range(oldest, f.table.Version()).Draw(rt, "version")
+				before := recordedTag(f)
 				f.restore(maintain.Version(to))
+				h.rows = maps.Clone(h.was[to])
+				if now := recordedTag(f); now > before { // a tag that was moved back goes forward again
+					for b := int64(1); b < now; b++ {
+						h.excused[b] = true
+					}
+				}
 			case 8:
 				to := v - 2
 				if _, err := f.table.RewindTxn(t.Context(), "loader", to); err == nil {
 					for b := int64(1); b <= 6; b++ { // those up to it count as written, the others as never
 						h.excused[b], h.written[b] = b <= to, h.written[b] && b <= to
+						if b > to {
+							delete(h.rows, b)
+						}
 					}
 				}
 			case 9:
 				f.forget()
 				oldest = f.table.Version()
 			}
+			h.was[f.table.Version()] = maps.Clone(h.rows)
 		}
 	})
 }
 
-func (h history) load(rt *rapid.T, f *fixture, v int64, reapply bool) {
-	before := rowIDs(f)[v]
+func recordedTag(f *fixture) int64 {
+	if x, ok := f.other().Snapshot().Txn("loader"); ok {
+		return x.Version
+	}
+	return -1
+}
+
+func (h *history) load(rt *rapid.T, f *fixture, v int64, reapply bool) {
+	h.calls++
+	there, now := h.there(f, v), row{"a", v, fmt.Sprint(h.calls)}
 	txn := tagged(v)
 	txn.Reapply = reapply
-	res, err := f.table.AppendWithTxn(f.t.Context(), rowsOf(row{"a", v, "x"}), txn)
+	res, err := f.table.AppendWithTxn(f.t.Context(), rowsOf(now), txn)
 	switch {
 	case err != nil:
 		require.ErrorIs(rt, err, idem.ErrRestored)
 		require.False(rt, reapply)
-		require.True(rt, before == 0 || h.excused[v], "batch %d is there, and yet: %v", v, err)
+		require.True(rt, !there || h.excused[v], "batch %d is there, and yet: %v", v, err)
 	case res.Outcome == idem.Committed:
-		require.True(rt, before == 0 || !h.written[v], "batch %d is written twice", v)
+		require.False(rt, there && h.written[v], "batch %d is written twice", v)
 		if h.written[v] || reapply {
 			for b := int64(1); b < v; b++ {
 				h.excused[b] = true // superseded by one that was written again
 			}
 		}
 		h.written[v], h.excused[v] = true, false
+		h.rows[v] = append(slices.Clip(h.rows[v]), fmt.Sprintf("a/%d/%s", v, now.v))
 	default:
-		require.True(rt, before > 0 || h.excused[v] || !h.written[v], "batch %d is skipped (%s) and its rows are missing", v, res.Outcome)
+		require.True(rt, there || h.excused[v] || !h.written[v], "batch %d is skipped (%s) and its rows are missing", v, res.Outcome)
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
+	"regexp"
 	"syscall"
 	"testing"
 
@@ -15,10 +17,27 @@ import (
 	"github.com/idemtable/idem/delta/store/storetest"
 )
 
+// limitedEnv tells a process that its files may be limited.
+const limitedEnv = "IDEM_KILL_LIMITED"
+
 // TestSweepFullTempDir makes each call that sets rows aside on disk with files that may not grow:
 // it fails with the cause, having changed nothing, or does its whole work, and leaves no spill file.
-// The table is in memory, so that the limit of the process meets spill files alone.
+// The table is in memory and the calls are made in a process of its own, whose output is a pipe, so that
+// the limit of the process meets spill files alone.
 func TestSweepFullTempDir(t *testing.T) {
+	if os.Getenv(limitedEnv) == "" {
+		self, err := os.Executable()
+		require.NoError(t, err)
+		child := exec.CommandContext(t.Context(), self, "-test.run=^TestSweepFullTempDir$",
+			fmt.Sprintf("-test.short=%t", testing.Short()), fmt.Sprintf("-kill.all=%t", *everything))
+		child.Env = append(os.Environ(), limitedEnv+"=1")
+		out, err := child.CombinedOutput()
+		require.NoError(t, err, "%s", out)
+		line := regexp.MustCompile("(?m)^full temporary directories: .*$").Find(out)
+		require.NotEmpty(t, line, "%s", out)
+		fmt.Printf("%s\n", line)
+		return
+	}
 	refused := map[string]bool{}
 	everyCall(t, func(t *testing.T, b *base, c call) {
 		tr := newTrials(t, b, c)
@@ -40,7 +59,7 @@ func TestSweepFullTempDir(t *testing.T) {
 			require.Empty(t, left, "spill files go with the call")
 		}
 	})
-	require.NotEmpty(t, refused, "no call sets rows aside")
+	require.True(t, testing.Short() || len(refused) > 0, "no call sets rows aside") // with -short few calls are made
 	fmt.Printf("full temporary directories: %d calls met one\n", len(refused))
 }
 
