@@ -41,6 +41,7 @@ func brought(line string) array.RecordReader {
 // A reader sees the table without the column, or with it and all rows, whatever fails; and two runs
 // are one.
 func TestFaultsWhileAColumnIsAdded(t *testing.T) {
+	oneGoroutine(t)
 	kinds := []storetest.Kind{
 		storetest.FailBefore, storetest.LostAnswer, storetest.Timeout, storetest.LateEffect, storetest.Conflict, storetest.TornUpload, storetest.CrashBefore, storetest.CrashAfter,
 	}

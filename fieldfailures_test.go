@@ -274,6 +274,7 @@ func TestAMergeOfNothingReadsNothing(t *testing.T) {
 }
 
 func TestALongLogIsOpenedByFewRequests(t *testing.T) {
+	oneGoroutine(t)
 	const commits = 6000
 	f := newFixture(t)
 	for v := int64(1); v <= commits; v++ {
@@ -304,6 +305,7 @@ func TestALongLogIsOpenedByFewRequests(t *testing.T) {
 }
 
 func TestAThousandMergesHoldNoMoreThanTheFirst(t *testing.T) {
+	oneGoroutine(t)
 	gauge := newGauge(1 << 40)
 	ctx := tabletest.Codec(t.Context())
 	table, _, err := idem.CreateStore(ctx, gauge.store, idem.Definition{Schema: orders}, idem.Options{Parallelism: 1, Allocator: gauge})

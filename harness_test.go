@@ -230,3 +230,11 @@ func newCreators(t *testing.T, theirs, ours idem.Definition) creators {
 	checkLog(t, mem)
 	return c
 }
+
+// oneGoroutine leaves a test out under -short, with which the race detector runs: there is nothing in it for
+// the detector, and it takes minutes there.
+func oneGoroutine(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one goroutine: nothing for the race detector")
+	}
+}

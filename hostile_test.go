@@ -219,6 +219,7 @@ func vectored(storage, after string) func(p *prey, h hostile.Path) []delta.Actio
 }
 
 func TestHostilePathsInCommits(t *testing.T) {
+	oneGoroutine(t)
 	p := newPrey(t)
 	for _, place := range hostilePlaces {
 		t.Run(place.name, func(t *testing.T) {
@@ -270,6 +271,7 @@ func TestOddNamesAreReadAsTheyAre(t *testing.T) {
 
 // Paths of checkpoints, and names beside them, are advice at most: the table is what its commits say.
 func TestHostilePathsInCheckpoints(t *testing.T) {
+	oneGoroutine(t)
 	p := newPrey(t)
 	definition, err := p.base.Get(t.Context(), delta.CommitKey(0), 0)
 	require.NoError(t, err)
@@ -423,6 +425,7 @@ var links = map[string]string{"up": "..", "file.parquet": "../x.parquet", "dir":
 var linked = []string{"up/x.parquet", "up/t/up/x.parquet", "file.parquet", "dir/x.parquet", "loop/x.parquet", "loop", "up", "dir"}
 
 func TestHostilePathsOnDisk(t *testing.T) {
+	oneGoroutine(t)
 	p := newPrey(t)
 	held := func(d *disk, writes bool, paths []hostile.Path) {
 		for _, place := range hostilePlaces[:4] {

@@ -321,6 +321,7 @@ func TestDedupeRows(t *testing.T) {
 }
 
 func TestATinyBudgetIsSlowAtMost(t *testing.T) {
+	oneGoroutine(t)
 	mem := store.NewMem()
 	table, _, err := idem.CreateStore(t.Context(), mem, idem.Definition{Schema: orders}, idem.Options{MemoryBytes: 1, TempDir: t.TempDir()})
 	require.NoError(t, err)

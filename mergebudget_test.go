@@ -142,6 +142,7 @@ func scattered(row int64) int64 { return row * -7046029254386353131 }
 // above the budget was spilled. Of the ten million rows that a key may have it takes a twentieth, and a
 // budget that is less than that in proportion.
 func TestMergeWithinItsBudget(t *testing.T) {
+	oneGoroutine(t)
 	const (
 		budget = 1 << 20
 		fixed  = 3 << 20 // the tables of compressors and parsers, which do not grow
@@ -203,6 +204,7 @@ func TestMergeWithinItsBudget(t *testing.T) {
 // TestMergeWithVectorsAndFeedWithinItsBudget: what a merge sets aside for the feed, and the rows that
 // leave their files, count too.
 func TestMergeWithVectorsAndFeedWithinItsBudget(t *testing.T) {
+	oneGoroutine(t)
 	const (
 		budget = 1 << 20
 		fixed  = 3 << 20

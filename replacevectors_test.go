@@ -21,6 +21,7 @@ var cutTables = map[string]map[string]string{
 // TestFaultSweepOfCutFiles: with vectors, change files and row ids a call that fails, or whose answer is
 // lost, claims nothing that is not so, and two runs are one.
 func TestFaultSweepOfCutFiles(t *testing.T) {
+	oneGoroutine(t)
 	kinds := []storetest.Kind{storetest.FailBefore, storetest.LostAnswer, storetest.LateEffect, storetest.CrashAfter}
 	for name, properties := range cutTables {
 		for _, v := range verbs {

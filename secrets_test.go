@@ -222,6 +222,7 @@ func secretive(t *testing.T) (*storetest.Faulty, *idem.Table, *bytes.Buffer) {
 }
 
 func TestNoErrorAndNoRecordShowsASecretOfAURL(t *testing.T) {
+	oneGoroutine(t)
 	all := map[string]func(context.Context, *idem.Table) (any, error){}
 	for name, run := range calls {
 		all[name] = run

@@ -102,6 +102,7 @@ func claim(t *testing.T, mem *store.Mem, res *idem.Result, err error, done []str
 }
 
 func TestFaultSweepAtEveryStoreOperation(t *testing.T) {
+	oneGoroutine(t)
 	kinds := []storetest.Kind{
 		storetest.FailBefore, storetest.FailAfter, storetest.Timeout, storetest.LostAnswer, storetest.LateEffect, storetest.Duplicate,
 		storetest.Conflict, storetest.Throttle, storetest.Denied, storetest.TornRead, storetest.StaleMissing, storetest.DiskFull,
