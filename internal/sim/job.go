@@ -167,7 +167,7 @@ func (j *job) apply(s *state, states []*state) {
 		j.intrude(s)
 	}
 	if j.tag.AppID != "" {
-		s.move(j.tag.AppID, j.tag.Version)
+		s.write(j.tag.AppID, j.tag.Version)
 	}
 }
 
