@@ -90,8 +90,48 @@ func texts(columns []column, rows []*row) []string {
 // tag is what a table knows of an app id. -1 is none.
 type tag struct {
 	recorded, inEffect int64
+	gaps               []gap  // what restores took back, below a later version that was written since
+	again              int64  // the version that was written last below a later one
 	payload            string // the fingerprint of the rows that were recorded with it, "" if it is unknown
 	kept               bool   // records of payloads are kept
+}
+
+var noTag = tag{recorded: -1, inEffect: -1, again: -1}
+
+// gap is the versions above from, up to to.
+type gap struct{ from, to int64 }
+
+func (g gap) has(v int64) bool { return g.from < v && v <= g.to }
+
+// missing says whether a restore took a recorded version back.
+func (t tag) missing(v int64) bool {
+	return v > t.inEffect || slices.ContainsFunc(t.gaps, func(g gap) bool { return g.has(v) })
+}
+
+// written is the tag after a version was written. Those that went with it and are below it are superseded; a
+// later one that is in effect keeps the record.
+func (t tag) written(v int64) tag {
+	beside := v <= t.inEffect
+	var gaps []gap
+	for _, g := range t.gaps {
+		if g.has(v) {
+			g.from = v
+		}
+		if g.from < g.to && (beside || v > t.recorded || g.from < v) {
+			gaps = append(gaps, g)
+		}
+	}
+	if beside {
+		t.gaps, t.again = gaps, v
+		return t
+	}
+	switch {
+	case v > t.recorded && t.inEffect < t.recorded:
+		gaps = append(gaps, gap{t.inEffect, t.recorded})
+	case v < t.recorded:
+		gaps = append(gaps, gap{v, t.recorded})
+	}
+	return tag{recorded: v, inEffect: v, gaps: gaps, again: -1, kept: t.kept}
 }
 
 // state is what a table should hold after an operation.
@@ -187,15 +227,15 @@ func (s *state) tagged(txn idem.Txn, payload func() string, do func() answer) an
 	}
 	was, known := s.tags[txn.AppID]
 	if !known {
-		was = tag{recorded: -1, inEffect: -1}
+		was = noTag
 	}
-	if was.recorded >= txn.Version && !(txn.Reapply && txn.Version > was.inEffect) {
+	if was.recorded >= txn.Version && !(txn.Reapply && was.missing(txn.Version)) {
 		switch {
-		case txn.Version > was.inEffect:
+		case was.missing(txn.Version):
 			return refused(idem.ErrRestored)
-		case was.recorded > txn.Version:
+		case was.recorded > txn.Version && was.again != txn.Version:
 			return answer{outcome: idem.Superseded}
-		case txn.VerifyPayload && was.payload != "" && was.payload != payload():
+		case was.again != txn.Version && txn.VerifyPayload && was.payload != "" && was.payload != payload():
 			return refused(idem.ErrPayload)
 		}
 		return answer{outcome: idem.AlreadyApplied}
@@ -205,9 +245,11 @@ func (s *state) tagged(txn idem.Txn, payload func() string, do func() answer) an
 		return a
 	}
 	a.outcome = idem.Committed
-	now := tag{recorded: txn.Version, inEffect: txn.Version, kept: was.kept || txn.VerifyPayload}
-	if now.kept {
-		now.payload = payload()
+	now := was.written(txn.Version)
+	if now.recorded == txn.Version {
+		if now.kept = was.kept || txn.VerifyPayload; now.kept {
+			now.payload = payload()
+		}
 	}
 	s.tags[txn.AppID] = now
 	return a

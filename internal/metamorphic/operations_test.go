@@ -150,7 +150,7 @@ func (d draws) txn() idem.Txn {
 	app := rapid.SampledFrom([]string{"loader", "other"}).Draw(d.t, "app")
 	was, known := d.s.tags[app]
 	if !known {
-		was = tag{recorded: -1, inEffect: -1}
+		was = noTag
 	}
 	v := max(0, was.recorded+rapid.SampledFrom([]int64{1, 1, 2, 0, -1}).Draw(d.t, "version after the recorded"))
 	return idem.Txn{AppID: app, Version: v, VerifyPayload: d.rarely(3, "VerifyPayload"), Reapply: v >= was.recorded && d.rarely(3, "Reapply")}
@@ -396,14 +396,14 @@ func (d draws) rewind() *op {
 	was := d.s.tags[app]
 	to := max(-1, was.recorded-rapid.Int64Range(-1, 2).Draw(d.t, "back by"))
 	return &op{
-		call: fmt.Sprintf("RewindTxn(%s, %d)", app, to), loose: was.recorded != was.inEffect,
+		call: fmt.Sprintf("RewindTxn(%s, %d)", app, to), loose: was.recorded != was.inEffect || len(was.gaps) > 0,
 		model: func(s *state) answer {
 			was := s.tags[app]
 			if was.recorded < to {
 				return refused(idem.ErrInput)
 			}
-			changed := was.recorded != to || was.inEffect != was.recorded
-			s.tags[app] = tag{recorded: to, inEffect: to, kept: was.kept}
+			changed := was.recorded != to || was.inEffect != was.recorded || len(was.gaps) > 0
+			s.tags[app] = tag{recorded: to, inEffect: to, again: -1, kept: was.kept}
 			return s.settle(s.rows, changed, tally{})
 		},
 		do: verb(func(ctx context.Context, w *world) (*idem.Result, error) { return w.table.RewindTxn(ctx, app, to) }),

@@ -297,10 +297,12 @@ func (d draws) restore() *op {
 		model: func(s *state) answer {
 			s.columns, s.rows = slices.Clone(was.columns), slices.Clone(was.rows)
 			for app, now := range s.tags {
-				now.inEffect = -1
-				if then, ok := was.tags[app]; ok {
-					now.inEffect = then.inEffect
+				then, ok := was.tags[app]
+				if !ok {
+					then = noTag
 				}
+				now.inEffect, now.gaps, now.again = then.inEffect, then.gaps, then.again
+				now.recorded = max(now.recorded, now.inEffect)
 				s.tags[app] = now
 			}
 			return answer{}
@@ -308,7 +310,11 @@ func (d draws) restore() *op {
 		do: func(w *world) (answer, error) {
 			target := maintain.Version(w.after[to])
 			if byTime {
-				target = maintain.Time(was.at.Add(30 * time.Second))
+				at := was.at.Add(30 * time.Second)
+				if newest := w.after[to] == w.table.Version(); newest { // nothing was committed since: that is the last time there is
+					at = was.at
+				}
+				target = maintain.Time(at)
 			}
 			res, err := maintain.RestoreTable(w.ctx, w.table, maintain.Restore{To: target})
 			if err != nil {
