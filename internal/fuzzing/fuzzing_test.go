@@ -64,7 +64,13 @@ func TestWhatIsDemanded(t *testing.T) {
 			_, _ = fuzzing.Read(t, 0, func() (int, error) { err := once; once = nil; return 0, err })
 		}, "the second time: <nil>"},
 		"alone":     {func(t testing.TB) { fuzzing.Alone(t, func() {}) }, ""},
-		"not alone": {func(t testing.TB) { fuzzing.Alone(t, func() { go func() { <-wait }() }) }, "goroutines before"},
+		"not alone": {func(t testing.TB) {
+			fuzzing.Alone(t, func() {
+				for range 50 { // more than end meanwhile by themselves
+					go func() { <-wait }()
+				}
+			})
+		}, "goroutines before"},
 	} {
 		t.Run(why, func(t *testing.T) {
 			said := failure(t, c.f)
