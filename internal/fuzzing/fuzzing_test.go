@@ -40,7 +40,7 @@ func failure(t *testing.T, f func(testing.TB)) string {
 var kept []byte
 
 func TestWhatIsDemanded(t *testing.T) {
-	n := 0
+	n, errs := 0, 0
 	other := func() (int, error) { n++; return n, nil }
 	wait := make(chan struct{})
 	defer close(wait)
@@ -57,13 +57,13 @@ func TestWhatIsDemanded(t *testing.T) {
 		}, ""},
 		"another value": {func(t testing.TB) { _, _ = fuzzing.Read(t, 0, other) }, "the second time: 2"},
 		"another error": {func(t testing.TB) {
-			_, _ = fuzzing.Read(t, 0, func() (int, error) { n++; return 0, fmt.Errorf("no %d", n) })
+			_, _ = fuzzing.Read(t, 0, func() (int, error) { errs++; return 0, fmt.Errorf("no %d", errs) })
 		}, "the first time: no "},
 		"an error once": {func(t testing.TB) {
 			once := errors.New("no")
 			_, _ = fuzzing.Read(t, 0, func() (int, error) { err := once; once = nil; return 0, err })
 		}, "the second time: <nil>"},
-		"alone":     {func(t testing.TB) { fuzzing.Alone(t, func() {}) }, ""},
+		"alone": {func(t testing.TB) { fuzzing.Alone(t, func() {}) }, ""},
 		"not alone": {func(t testing.TB) {
 			fuzzing.Alone(t, func() {
 				for range 50 { // more than end meanwhile by themselves
