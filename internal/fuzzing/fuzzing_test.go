@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"runtime"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -43,7 +44,8 @@ func TestWhatIsDemanded(t *testing.T) {
 	n, errs := 0, 0
 	other := func() (int, error) { n++; return n, nil }
 	wait := make(chan struct{})
-	defer close(wait)
+	var left sync.WaitGroup
+	defer func() { close(wait); left.Wait() }()
 	for why, c := range map[string]struct {
 		f    func(testing.TB)
 		says string
@@ -67,7 +69,7 @@ func TestWhatIsDemanded(t *testing.T) {
 		"not alone": {func(t testing.TB) {
 			fuzzing.Alone(t, func() {
 				for range 50 { // more than end meanwhile by themselves
-					go func() { <-wait }()
+					left.Go(func() { <-wait })
 				}
 			})
 		}, "goroutines before"},
