@@ -12,6 +12,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/idemtable/idem"
+	"github.com/idemtable/idem/internal/tabletest"
 )
 
 // column is a column of the model: its key stays when its name changes.
@@ -87,52 +88,14 @@ func texts(columns []column, rows []*row) []string {
 	return out
 }
 
-// tag is what a table knows of an app id. -1 is none.
+// tag is what a table knows of an app id.
 type tag struct {
-	recorded, inEffect int64
-	gaps               []gap  // what restores took back, below a later version that was written since
-	again              int64  // the version that was written last below a later one
-	payload            string // the fingerprint of the rows that were recorded with it, "" if it is unknown
-	kept               bool   // records of payloads are kept
+	tabletest.Tag
+	payload string // the fingerprint of the rows that were recorded with it, "" if it is unknown
+	kept    bool   // records of payloads are kept
 }
 
-var noTag = tag{recorded: -1, inEffect: -1, again: -1}
-
-// gap is the versions above from, up to to.
-type gap struct{ from, to int64 }
-
-func (g gap) has(v int64) bool { return g.from < v && v <= g.to }
-
-// missing says whether a restore took a recorded version back.
-func (t tag) missing(v int64) bool {
-	return v > t.inEffect || slices.ContainsFunc(t.gaps, func(g gap) bool { return g.has(v) })
-}
-
-// written is the tag after a version was written. Those that went with it and are below it are superseded; a
-// later one that is in effect keeps the record.
-func (t tag) written(v int64) tag {
-	beside := v <= t.inEffect
-	var gaps []gap
-	for _, g := range t.gaps {
-		if g.has(v) {
-			g.from = v
-		}
-		if g.from < g.to && (beside || v > t.recorded || g.from < v) {
-			gaps = append(gaps, g)
-		}
-	}
-	if beside {
-		t.gaps, t.again = gaps, v
-		return t
-	}
-	switch {
-	case v > t.recorded && t.inEffect < t.recorded:
-		gaps = append(gaps, gap{t.inEffect, t.recorded})
-	case v < t.recorded:
-		gaps = append(gaps, gap{v, t.recorded})
-	}
-	return tag{recorded: v, inEffect: v, gaps: gaps, again: -1, kept: t.kept}
-}
+var noTag = tag{Tag: tabletest.NoTag}
 
 // state is what a table should hold after an operation.
 type state struct {
@@ -229,13 +192,13 @@ func (s *state) tagged(txn idem.Txn, payload func() string, do func() answer) an
 	if !known {
 		was = noTag
 	}
-	if was.recorded >= txn.Version && !(txn.Reapply && was.missing(txn.Version)) {
+	if was.Recorded >= txn.Version && !(txn.Reapply && was.Missing(txn.Version)) {
 		switch {
-		case was.missing(txn.Version):
+		case was.Missing(txn.Version):
 			return refused(idem.ErrRestored)
-		case was.recorded > txn.Version && was.again != txn.Version:
+		case was.Recorded > txn.Version && was.Again != txn.Version:
 			return answer{outcome: idem.Superseded}
-		case was.again != txn.Version && txn.VerifyPayload && was.payload != "" && was.payload != payload():
+		case was.Again != txn.Version && txn.VerifyPayload && was.payload != "" && was.payload != payload():
 			return refused(idem.ErrPayload)
 		}
 		return answer{outcome: idem.AlreadyApplied}
@@ -245,8 +208,9 @@ func (s *state) tagged(txn idem.Txn, payload func() string, do func() answer) an
 		return a
 	}
 	a.outcome = idem.Committed
-	now := was.written(txn.Version)
-	if now.recorded == txn.Version {
+	now := was
+	if now.Tag = was.Written(txn.Version); now.Recorded == txn.Version {
+		now.payload = ""
 		if now.kept = was.kept || txn.VerifyPayload; now.kept {
 			now.payload = payload()
 		}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/idemtable/idem"
 	"github.com/idemtable/idem/delta/expr"
+	"github.com/idemtable/idem/internal/tabletest"
 	"github.com/idemtable/idem/maintain"
 )
 
@@ -152,8 +153,8 @@ func (d draws) txn() idem.Txn {
 	if !known {
 		was = noTag
 	}
-	v := max(0, was.recorded+rapid.SampledFrom([]int64{1, 1, 2, 0, -1}).Draw(d.t, "version after the recorded"))
-	return idem.Txn{AppID: app, Version: v, VerifyPayload: d.rarely(3, "VerifyPayload"), Reapply: v >= was.recorded && d.rarely(3, "Reapply")}
+	v := max(0, was.Recorded+rapid.SampledFrom([]int64{1, 1, 2, 0, -1}).Draw(d.t, "version after the recorded"))
+	return idem.Txn{AppID: app, Version: v, VerifyPayload: d.rarely(3, "VerifyPayload"), Reapply: v >= was.Recorded && d.rarely(3, "Reapply")}
 }
 
 // maybe draws a tag or none.
@@ -394,16 +395,16 @@ func (d draws) rewind() *op {
 	}
 	app := rapid.SampledFrom(slices.Sorted(maps.Keys(d.s.tags))).Draw(d.t, "app")
 	was := d.s.tags[app]
-	to := max(-1, was.recorded-rapid.Int64Range(-1, 2).Draw(d.t, "back by"))
+	to := max(-1, was.Recorded-rapid.Int64Range(-1, 2).Draw(d.t, "back by"))
 	return &op{
-		call: fmt.Sprintf("RewindTxn(%s, %d)", app, to), loose: was.recorded != was.inEffect || len(was.gaps) > 0,
+		call: fmt.Sprintf("RewindTxn(%s, %d)", app, to), loose: was.Recorded != was.InEffect || len(was.Gaps) > 0,
 		model: func(s *state) answer {
 			was := s.tags[app]
-			if was.recorded < to {
+			if was.Recorded < to {
 				return refused(idem.ErrInput)
 			}
-			changed := was.recorded != to || was.inEffect != was.recorded || len(was.gaps) > 0
-			s.tags[app] = tag{recorded: to, inEffect: to, again: -1, kept: was.kept}
+			changed := was.Recorded != to || was.InEffect != was.Recorded || len(was.Gaps) > 0
+			s.tags[app] = tag{Tag: tabletest.Moved(to), kept: was.kept}
 			return s.settle(s.rows, changed, tally{})
 		},
 		do: verb(func(ctx context.Context, w *world) (*idem.Result, error) { return w.table.RewindTxn(ctx, app, to) }),

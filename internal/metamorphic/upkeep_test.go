@@ -301,8 +301,7 @@ func (d draws) restore() *op {
 				if !ok {
 					then = noTag
 				}
-				now.inEffect, now.gaps, now.again = then.inEffect, then.gaps, then.again
-				now.recorded = max(now.recorded, now.inEffect)
+				now.Tag = now.Restored(then.Tag)
 				s.tags[app] = now
 			}
 			return answer{}

@@ -101,13 +101,11 @@ func TestALostAnswerThatLooksTakenIsTheWritersOwn(t *testing.T) {
 	require.Greater(t, lied, 100)
 }
 
-// naive is a commit loop as one writes it before the first incident.
+// naive appends with a commit loop as one writes it before the first incident.
 type naive struct {
-	takenIsOurs  bool // an answer "taken" is taken for our own commit
-	errorIsFinal bool // any other error is reported and not looked into
-	errorIsTaken bool // any error is taken for "taken": try the next version
-	skipsTags    bool // the tag is written and never looked at
-	twoFiles     bool // the rows are written twice
+	loop      tabletest.NaiveLoop
+	skipsTags bool // the tag is written and never looked at
+	twoFiles  bool // the rows are written twice
 }
 
 var naiveIDs atomic.Int64
@@ -137,22 +135,7 @@ func (n naive) append(ctx context.Context, s store.Store, t *idem.Table, rows []
 	if err != nil {
 		return nil, err
 	}
-	return n.commit(ctx, s, snap.Version()+1, data)
-}
-
-func (n naive) commit(ctx context.Context, s store.Store, v int64, data []byte) (*idem.Result, error) {
-	for range 10 {
-		err := s.PutIfAbsent(ctx, delta.CommitKey(v), data)
-		exists := errors.Is(err, store.ErrExist)
-		switch {
-		case err == nil, exists && n.takenIsOurs:
-			return &idem.Result{Outcome: idem.Committed, Version: v}, nil
-		case !exists && n.errorIsFinal:
-			return nil, err
-		}
-		v++
-	}
-	return nil, idem.ErrConflict
+	return n.loop.Commit(ctx, s, snap.Version()+1, data)
 }
 
 func (n naive) write(ctx context.Context, s store.Store, t *idem.Table, rows []tabletest.Row, key string) (*delta.Add, error) {
@@ -261,10 +244,10 @@ var worlds = []struct {
 	{"a data file is acknowledged and lost", func() sim.Hooks {
 		return wrap(func(s store.Store) store.Store { return losing{s, new(int)} })
 	}, 100, "not in the store"},
-	{"taken is taken for our own", func() sim.Hooks { return loop(naive{takenIsOurs: true}) }, 200, "not its work"},
-	{"a lost answer is taken for taken", func() sim.Hooks { return loop(naive{errorIsTaken: true}) }, 400, "committed twice"},
-	{"the next version is tried while one is vacant", func() sim.Hooks { return loop(naive{errorIsTaken: true}) }, 400, "is vacant"},
-	{"an error is reported as a no", func() sim.Hooks { return loop(naive{errorIsFinal: true}) }, 400, "its work is in the log"},
+	{"taken is taken for our own", func() sim.Hooks { return loop(naive{loop: tabletest.NaiveLoop{TakenIsOurs: true}}) }, 200, "not its work"},
+	{"a lost answer is taken for taken", func() sim.Hooks { return loop(naive{}) }, 400, "committed twice"},
+	{"the next version is tried while one is vacant", func() sim.Hooks { return loop(naive{}) }, 400, "is vacant"},
+	{"an error is reported as a no", func() sim.Hooks { return loop(naive{loop: tabletest.NaiveLoop{ErrorIsFinal: true}}) }, 400, "its work is in the log"},
 	{"the tag is never looked at", func() sim.Hooks { return loop(naive{skipsTags: true}) }, 200, "it has a tag that"},
 	{"appends of others are not looked at", func() sim.Hooks { // right for WriteSerializable, and not for the order of versions
 		return sim.Hooks{Options: func(o *idem.Options) { o.Isolation = idem.WriteSerializable }}

@@ -13,34 +13,29 @@ import (
 type state struct {
 	*tabletest.Model // rows, and the last record of each tag
 
-	applied map[string]int64  // of each tag, the last version that is in the rows in order
-	gaps    map[string][]gap  // of each tag, what restores took back, where a later version was written since
-	again   map[string]int64  // of each tag, the version that was written last beside a later one
+	tags    map[string]tabletest.Tag
 	columns []string          // that were added
 	props   map[string]string // that were set
 }
 
-// gap is the versions above from, up to to.
-type gap struct{ from, to int64 }
-
-func (g gap) has(v int64) bool { return g.from < v && v <= g.to }
-
 func newState() *state {
-	return &state{Model: tabletest.NewModel(), applied: map[string]int64{}, gaps: map[string][]gap{}, again: map[string]int64{}, props: map[string]string{}}
+	return &state{Model: tabletest.NewModel(), tags: map[string]tabletest.Tag{}, props: map[string]string{}}
 }
 
 func (s *state) clone() *state {
-	return &state{Model: s.Model.Clone(), applied: maps.Clone(s.applied), gaps: maps.Clone(s.gaps), again: maps.Clone(s.again),
-		columns: slices.Clone(s.columns), props: maps.Clone(s.props)}
+	return &state{Model: s.Model.Clone(), tags: maps.Clone(s.tags), columns: slices.Clone(s.columns), props: maps.Clone(s.props)}
+}
+
+// tag is what the table knows of an app id.
+func (s *state) tag(app string) tabletest.Tag {
+	if t, ok := s.tags[app]; ok {
+		return t
+	}
+	return tabletest.NoTag
 }
 
 // inEffect is the last version of a tag whose rows are in the table, -1 if there is none.
-func (s *state) inEffect(app string) int64 {
-	if v, ok := s.applied[app]; ok {
-		return v
-	}
-	return -1
-}
+func (s *state) inEffect(app string) int64 { return s.tag(app).InEffect }
 
 // standing says what a call with a tag finds.
 type standing int
@@ -57,72 +52,36 @@ func (s standing) String() string {
 }
 
 func (s *state) standing(tag idem.Txn) standing {
-	effective, v := s.inEffect(tag.AppID), tag.Version
-	again, beside := s.again[tag.AppID]
+	t, v := s.tag(tag.AppID), tag.Version
 	switch {
-	case tag.AppID == "" || s.Recorded(tag.AppID) < v:
+	case tag.AppID == "" || t.Recorded < v:
 		return notApplied
-	case effective < v || s.inGap(tag.AppID, v):
+	case t.Missing(v):
 		return restored
-	case effective == v || beside && again == v:
+	case t.InEffect == v || t.Again == v:
 		return applied
 	}
 	return superseded
 }
 
-func (s *state) inGap(app string, v int64) bool {
-	return slices.ContainsFunc(s.gaps[app], func(g gap) bool { return g.has(v) })
-}
-
 // tell describes where a tag stands.
 func (s *state) tell(tag idem.Txn) string {
-	return fmt.Sprintf("%s@%d is %s: %d recorded, %d in effect, %v missing", tag.AppID, tag.Version, s.standing(tag), s.Recorded(tag.AppID), s.inEffect(tag.AppID), s.gaps[tag.AppID])
+	return fmt.Sprintf("%s@%d is %s: %d recorded, %d in effect, %v missing", tag.AppID, tag.Version, s.standing(tag), s.Recorded(tag.AppID), s.inEffect(tag.AppID), s.tag(tag.AppID).Gaps)
 }
 
-// move sets a tag on purpose: whatever is below is settled.
-func (s *state) move(app string, to int64) {
-	s.Tags[app], s.applied[app] = to, to
-	delete(s.gaps, app)
-	delete(s.again, app)
-}
+// move sets a tag on purpose.
+func (s *state) move(app string, to int64) { s.know(app, tabletest.Moved(to)) }
 
-// write records a version whose rows were written. What a restore took back stays missing: beside a later
-// version the record of that one stays, and below what was recorded the versions above it are missing
-// still. Those below it that went with it are superseded.
-func (s *state) write(app string, v int64) {
-	recorded, effective := s.Recorded(app), s.inEffect(app)
-	beside := v <= effective && s.inGap(app, v)
-	var gaps []gap
-	for _, g := range s.gaps[app] {
-		if g.has(v) {
-			g.from = v
-		}
-		if g.from < g.to && !(v < recorded && !beside && g.from >= v) {
-			gaps = append(gaps, g)
-		}
-	}
-	switch {
-	case beside:
-		s.gaps[app], s.again[app] = gaps, v
-		return
-	case v > recorded && effective < recorded:
-		gaps = append(gaps, gap{effective, recorded})
-	case v < recorded:
-		gaps = append(gaps, gap{v, recorded})
-	}
-	s.gaps[app], s.Tags[app], s.applied[app] = gaps, v, v
-	delete(s.again, app)
-}
+// write records a version whose rows were written.
+func (s *state) write(app string, v int64) { s.know(app, s.tag(app).Written(v)) }
 
-// restore goes back to what the table was. Records of tags stay, but for those that were moved back
-// since, whose rows come again.
+func (s *state) know(app string, t tabletest.Tag) { s.tags[app], s.Tags[app] = t, t.Recorded }
+
+// restore goes back to what the table was.
 func (s *state) restore(then *state) {
 	s.Rows, s.columns, s.props = maps.Clone(then.Rows), slices.Clone(then.columns), maps.Clone(then.props)
-	s.applied, s.gaps, s.again = maps.Clone(then.applied), maps.Clone(then.gaps), maps.Clone(then.again)
-	for app, v := range s.applied {
-		if s.Recorded(app) < v {
-			s.Tags[app] = v
-		}
+	for app, t := range s.tags {
+		s.know(app, t.Restored(then.tag(app)))
 	}
 }
 

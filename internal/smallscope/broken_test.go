@@ -23,12 +23,10 @@ import (
 	"github.com/idemtable/idem/internal/tabletest"
 )
 
-// naive is a commit loop as one writes it before the first incident.
+// naive appends with a commit loop as one writes it before the first incident.
 type naive struct {
-	takenIsOurs  bool // an answer "taken" is taken for our own commit
-	errorIsFinal bool // any other error is reported and not looked into
-	errorIsTaken bool // any error is taken for "taken": try the next version
-	skipsTags    bool // the tag is written and never looked at
+	loop      tabletest.NaiveLoop
+	skipsTags bool // the tag is written and never looked at
 }
 
 func (n naive) append(ctx context.Context, s store.Store, t *idem.Table, rows []tabletest.Row, tag idem.Txn) (*idem.Result, error) {
@@ -61,7 +59,7 @@ func (n naive) append(ctx context.Context, s store.Store, t *idem.Table, rows []
 	if err != nil {
 		return nil, err
 	}
-	return n.commit(ctx, s, snap.Version()+1, data)
+	return n.loop.Commit(ctx, s, snap.Version()+1, data)
 }
 
 func newID(t *idem.Table) string {
@@ -70,21 +68,6 @@ func newID(t *idem.Table) string {
 		panic(err)
 	}
 	return hex.EncodeToString(b[:])
-}
-
-func (n naive) commit(ctx context.Context, s store.Store, v int64, data []byte) (*idem.Result, error) {
-	for range 10 {
-		err := s.PutIfAbsent(ctx, delta.CommitKey(v), data)
-		exists := errors.Is(err, store.ErrExist)
-		switch {
-		case err == nil, exists && n.takenIsOurs:
-			return &idem.Result{Outcome: idem.Committed, Version: v}, nil
-		case !exists && n.errorIsFinal:
-			return nil, err
-		}
-		v++
-	}
-	return nil, idem.ErrConflict
 }
 
 func (n naive) write(ctx context.Context, s store.Store, rows []tabletest.Row, key string) (*delta.Add, error) {
@@ -124,9 +107,9 @@ func TestWhatIsBrokenIsFoundOut(t *testing.T) {
 	}{
 		{"put-if-absent overwrites", appends, 0, smallscope.Hooks{Lie: smallscope.Overwrites}, "comes after version", 20},
 		{"a commit is acknowledged and dropped", appends, 0, smallscope.Hooks{Lie: smallscope.Drops}, "its work is versions []", 20},
-		{"taken is taken for our own", appends, 0, smallscope.Hooks{Append: naive{takenIsOurs: true}.append}, "its work is versions []", 20},
-		{"an error is reported as a no", appends, 1, smallscope.Hooks{Append: naive{errorIsFinal: true}.append}, "and its work is version", 25},
-		{"a lost answer is taken for taken", appends, 1, smallscope.Hooks{Append: naive{errorIsTaken: true}.append}, "is vacant", 25},
+		{"taken is taken for our own", appends, 0, smallscope.Hooks{Append: naive{loop: tabletest.NaiveLoop{TakenIsOurs: true}}.append}, "its work is versions []", 20},
+		{"an error is reported as a no", appends, 1, smallscope.Hooks{Append: naive{loop: tabletest.NaiveLoop{ErrorIsFinal: true}}.append}, "and its work is version", 25},
+		{"a lost answer is taken for taken", appends, 1, smallscope.Hooks{Append: naive{}.append}, "is vacant", 25},
 		{"the tag is never looked at", twins, 0, smallscope.Hooks{Append: naive{skipsTags: true}.append}, "is recorded", 25},
 		{"the tag is looked at once", twins, 0, smallscope.Hooks{Append: naive{}.append}, "is recorded", 25},
 	} {
