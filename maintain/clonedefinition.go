@@ -74,24 +74,24 @@ func (p *clone) tags(ctx context.Context, now *delta.Snapshot) ([]delta.Action, 
 	}
 	byApp := map[string][]delta.Action{}
 	changed := map[string]bool{}
+	take := func(t delta.Txn) {
+		app := commit.TaggedApp(t.AppID)
+		byApp[app] = append(byApp[app], delta.Action{Txn: &t})
+		changed[app] = changed[app] || lacks(now, t)
+	}
 	for t := range p.of.Txns() {
 		if strings.HasPrefix(t.AppID, commit.CloneAppID("")) { // what the source itself is a copy of
 			continue
 		}
-		app := commit.TaggedApp(t.AppID)
 		if own, ok := undone[t.AppID]; ok {
 			t.Version = own
 			delete(undone, t.AppID)
 		}
-		byApp[app] = append(byApp[app], delta.Action{Txn: &t})
-		changed[app] = changed[app] || lacks(now, t)
+		take(t)
 	}
+	at := p.dst.Env.Now().UnixMilli()
 	for id, version := range undone {
-		app := commit.TaggedApp(id)
-		at := p.dst.Env.Now().UnixMilli()
-		t := delta.Txn{AppID: id, Version: version, LastUpdated: &at}
-		byApp[app] = append(byApp[app], delta.Action{Txn: &t})
-		changed[app] = changed[app] || lacks(now, t)
+		take(delta.Txn{AppID: id, Version: version, LastUpdated: &at})
 	}
 	var out []delta.Action
 	for _, app := range slices.Sorted(maps.Keys(byApp)) {
@@ -99,7 +99,6 @@ func (p *clone) tags(ctx context.Context, now *delta.Snapshot) ([]delta.Action, 
 			out = append(out, byApp[app]...)
 		}
 	}
-	at := p.dst.Env.Now().UnixMilli()
 	return append(out, delta.Action{Txn: &delta.Txn{AppID: p.record(), Version: p.of.Version(), LastUpdated: &at}}), nil
 }
 

@@ -43,7 +43,7 @@ type vacuums struct {
 func (p *restore) longGone(now *delta.Snapshot, files []*delta.Add) []*delta.Add {
 	removed, young := removals(now), p.in.Env.Now().Add(vacuumLasts-now.TombstoneRetention())
 	return slices.DeleteFunc(slices.Clone(files), func(f *delta.Add) bool {
-		at, known := removed[identityOf(f.Key, f.DeletionVector)]
+		at, known := removed[delta.LogicalFile(f.Key, f.DeletionVector)]
 		return known && at.After(young)
 	})
 }
@@ -71,7 +71,7 @@ func (p *restore) wary(now *delta.Snapshot, old []*delta.Add) error {
 		retention, known := start.retention()
 		before := start.at.Add(-retention)
 		for _, f := range old {
-			if at, ok := removed[identityOf(f.Key, f.DeletionVector)]; known && ok && !at.Before(before) {
+			if at, ok := removed[delta.LogicalFile(f.Key, f.DeletionVector)]; known && ok && !at.Before(before) {
 				continue
 			}
 			return fmt.Errorf("%w: a vacuum began at version %d (%s), has not said that it ended, and may be deleting files that version %d needs, such as %s; nothing was changed: "+
@@ -81,14 +81,12 @@ func (p *restore) wary(now *delta.Snapshot, old []*delta.Add) error {
 	return nil
 }
 
-func identityOf(key string, v *delta.DeletionVector) [2]string { return [2]string{key, v.ID()} }
-
 // removals are the times of the removals that a snapshot knows.
-func removals(snap *delta.Snapshot) map[[2]string]time.Time {
-	out := map[[2]string]time.Time{}
+func removals(snap *delta.Snapshot) map[string]time.Time {
+	out := map[string]time.Time{}
 	for r := range snap.Tombstones() {
 		if r.DeletionTimestamp != nil {
-			out[identityOf(r.Key, r.DeletionVector)] = time.UnixMilli(*r.DeletionTimestamp)
+			out[delta.LogicalFile(r.Key, r.DeletionVector)] = time.UnixMilli(*r.DeletionTimestamp)
 		}
 	}
 	return out

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/idemtable/idem/delta"
 	"github.com/idemtable/idem/delta/store"
@@ -40,7 +41,7 @@ func (r *run) vacuumed(ctx context.Context) error {
 }
 
 // firstVacuum is the age up to which nobody is asked, on tables whose retention is next to nothing.
-const firstVacuum = 10 * 60e9 // ten minutes
+const firstVacuum = 10 * time.Minute
 
 // vacuumSince tells of a vacuum that began after the call did, "" if there was none.
 func (r *run) vacuumSince(ctx context.Context) (string, error) {

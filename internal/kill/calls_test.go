@@ -36,17 +36,7 @@ type call struct {
 
 // onTable makes a run of what is done to an open table.
 func onTable(f func(ctx context.Context, t *idem.Table) (*idem.Result, error)) func(context.Context, *base, store.Store, idem.Options) (idem.Outcome, error) {
-	return func(ctx context.Context, _ *base, st store.Store, o idem.Options) (idem.Outcome, error) {
-		t, err := idem.OpenStore(ctx, st, o)
-		if err != nil {
-			return 0, err
-		}
-		res, err := f(ctx, t)
-		if err != nil {
-			return 0, err
-		}
-		return res.Outcome, nil
-	}
+	return kept(f, func(r *idem.Result) idem.Outcome { return r.Outcome })
 }
 
 // kept makes a run of an operation of maintain, whose answers have types of their own.

@@ -55,10 +55,10 @@ func (l *Log) eachWritable(ctx context.Context, first, last int64, f func([]delt
 		before = 0
 	}
 	snap, err := l.LoadAt(ctx, before)
-	if err != nil && before < first {
+	switch {
+	case err != nil && before < first:
 		return fmt.Errorf("version %d, which tells what commit %d replaces, cannot be made any more; begin later: %w", before, first, err)
-	}
-	if err != nil {
+	case err != nil:
 		return err
 	}
 	if err := gateWrite(snap); err != nil {
