@@ -287,6 +287,11 @@ func (p *filePart) take() []arrow.RecordBatch {
 
 // encode writes rows into files and gathers what the log says about them, side by side.
 func (f *FileSet) encode(jobs []job) error {
+	for _, j := range jobs {
+		for _, b := range j.batches {
+			rows.CountNulls(b)
+		}
+	}
 	return f.env.forEach(f.ctx, 2*len(jobs), func(_ context.Context, i int) error {
 		j := jobs[i/2]
 		for _, b := range j.batches {

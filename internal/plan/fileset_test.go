@@ -4,9 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"math"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -19,6 +21,7 @@ import (
 	"github.com/idemtable/idem/delta/scan"
 	"github.com/idemtable/idem/delta/store"
 	"github.com/idemtable/idem/delta/store/storetest"
+	"github.com/idemtable/idem/internal/parquetio"
 	"github.com/idemtable/idem/internal/plan"
 	"github.com/idemtable/idem/internal/rows"
 )
@@ -508,4 +511,61 @@ func TestFileDigest(t *testing.T) {
 		_, _, ok := plan.FileDigest(add)
 		require.False(t, ok, why)
 	}
+}
+
+// countedCodec notes how many columns come to the encoder that have not counted their NULLs.
+type countedCodec struct {
+	parquetio.Codec
+	writes, uncounted atomic.Int64
+}
+
+func (c *countedCodec) NewWriter(w io.Writer, schema *arrow.Schema, o parquetio.WriteOptions) (parquetio.Writer, error) {
+	inner, err := c.Codec.NewWriter(w, schema, o)
+	return &countedBatches{Writer: inner, codec: c}, err
+}
+
+type countedBatches struct {
+	parquetio.Writer
+	codec *countedCodec
+}
+
+func (w *countedBatches) Write(batch arrow.RecordBatch) error {
+	w.codec.writes.Add(1)
+	for _, c := range batch.Columns() {
+		if c.Data().NullN() < 0 {
+			w.codec.uncounted.Add(1)
+		}
+	}
+	return w.Writer.Write(batch)
+}
+
+// TestFilesAreEncodedWhileTheirRowsAreDescribed: the encoder and the statistics look at the same arrays,
+// and an array of a slice counts its NULLs when it is first asked, which is a write. So that is done
+// before.
+func TestFilesAreEncodedWhileTheirRowsAreDescribed(t *testing.T) {
+	mem := memory.NewCheckedAllocator(memory.NewGoAllocator())
+	defer mem.AssertSize(t, 0)
+	inner := &delta.Struct{Fields: []delta.Field{nullable("x", delta.Long), nullable("y", delta.String)}}
+	snap := snapshot(t, []delta.Field{nullable("id", delta.Long), nullable("s", inner), nullable("l", &delta.Array{Element: inner, ContainsNull: true})}, nil, nil)
+	env := newEnv(store.NewMem(), mem)
+	env.Parallelism, env.TargetFileBytes = 2, 4096 // rows are not set aside
+	codec := &countedCodec{Codec: parquetio.From(t.Context())}
+	set, err := plan.NewFileSet(parquetio.WithCodec(t.Context(), codec), env, snap, plan.NewRows)
+	require.NoError(t, err)
+	var lines []string
+	for i := range 400 {
+		lines = append(lines, fmt.Sprintf(`{"id": %d, "s": {"x": null, "y": "y%d"}, "l": [{"x": %d, "y": null}, null]}`, i, i, i), `{"id": null, "s": null, "l": null}`)
+	}
+	batch := fromRows(t, mem, set.Schema(), "["+strings.Join(lines, ",")+"]")
+	defer batch.Release()
+	for from := range int64(4) {
+		part := batch.NewSlice(200*from+1, 200*from+200)
+		require.NoError(t, set.Write(part))
+		part.Release()
+	}
+	adds, err := set.Finish()
+	require.NoError(t, err)
+	require.Len(t, check(t, env, snap, adds), 796)
+	require.Greater(t, codec.writes.Load(), int64(4))
+	require.Zero(t, codec.uncounted.Load())
 }

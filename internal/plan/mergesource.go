@@ -60,25 +60,9 @@ func (p *Merge) load(ctx context.Context, s *source) error {
 		batch.Release()
 		return err
 	}
-	for _, c := range batch.Columns() {
-		countNulls(c)
-	}
+	rows.CountNulls(batch)
 	s.batch = batch
 	return nil
-}
-
-// countNulls has an array count its NULLs, at every level: it does so when first asked, which is no
-// reading for those who share it.
-func countNulls(a arrow.Array) {
-	a.NullN()
-	switch a := a.(type) {
-	case *array.Struct:
-		for i := range a.NumField() {
-			countNulls(a.Field(i))
-		}
-	case array.ListLike:
-		countNulls(a.ListValues())
-	}
 }
 
 // unload gives memory back when the source has more than one part.

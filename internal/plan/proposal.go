@@ -12,6 +12,7 @@ import (
 	"github.com/idemtable/idem/delta"
 	"github.com/idemtable/idem/delta/scan"
 	"github.com/idemtable/idem/internal/commit"
+	"github.com/idemtable/idem/internal/rows"
 	"github.com/idemtable/idem/internal/spill"
 	"github.com/idemtable/idem/internal/trial"
 )
@@ -88,7 +89,10 @@ func (in Input) asGiven(ctx context.Context) iter.Seq2[arrow.RecordBatch, error]
 			if in.Reader.Err() != nil {
 				break
 			}
-			if !yield(in.Reader.RecordBatch(), nil) {
+			batch := rows.Own(in.Reader.RecordBatch())
+			more := yield(batch, nil)
+			batch.Release()
+			if !more {
 				return
 			}
 		}
