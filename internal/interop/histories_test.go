@@ -54,6 +54,7 @@ func TestHistories(t *testing.T) {
 				failed = append(failed, h)
 			}
 		}
+		t.Logf("%d of %d histories, %d failed", min(first+together, *historiesRun), *historiesRun, len(failed))
 	}
 	for i, h := range failed {
 		if i < *historiesCut {
