@@ -1,6 +1,7 @@
 package interop_test
 
 import (
+	"cmp"
 	"flag"
 	"fmt"
 	"slices"
@@ -23,7 +24,8 @@ var (
 const ours engine = "idem"
 
 const (
-	together  = 50 // histories that go on at the same time, so that one request to Spark is about all of them
+	together  = 25 // histories that go on step by step, so that one request to Spark is about all of them
+	atOnce    = 2  // such batches that go on at the same time: one's waits are the other's turns
 	alone     = 10 // histories without the other engines
 	atLeast   = 10 // steps of a history
 	shrinkMax = 8  // runs of one failed history's shorter ones
@@ -40,22 +42,35 @@ func TestHistories(t *testing.T) {
 	mem := checked(t)
 	turns := map[engine]int{}
 	var failed []*history
+	done, room := 0, make(chan struct{}, atOnce)
+	var mu sync.Mutex
+	var wg sync.WaitGroup
 	for first := range batchesOf(*historiesRun) {
-		var batch []*history
-		for i := first; i < min(first+together, *historiesRun); i++ {
-			batch = append(batch, newHistory(t, mem, *historiesSeed+uint64(i), skipped(t)))
-		}
-		play(t, batch)
-		for _, h := range batch {
-			for who, n := range h.turns {
-				turns[who] += n
+		room <- struct{}{}
+		wg.Go(func() {
+			defer func() { <-room }()
+			var batch []*history
+			for i := first; i < min(first+together, *historiesRun); i++ {
+				batch = append(batch, newHistory(t, mem, *historiesSeed+uint64(i), skipped(t)))
 			}
-			if h.err != nil {
-				failed = append(failed, h)
+			play(t, batch)
+			mu.Lock()
+			defer mu.Unlock()
+			for _, h := range batch {
+				for who, n := range h.turns {
+					turns[who] += n
+				}
+				if h.err != nil {
+					failed = append(failed, h)
+				}
 			}
-		}
-		t.Logf("%d of %d histories, %d failed", min(first+together, *historiesRun), *historiesRun, len(failed))
+			done += len(batch)
+			t.Logf("%d of %d histories, %d failed", done, *historiesRun, len(failed))
+		})
 	}
+	wg.Wait()
+	require.Equal(t, *historiesRun, done, "histories that came to their end")
+	slices.SortFunc(failed, func(a, b *history) int { return cmp.Compare(a.seed, b.seed) })
 	for i, h := range failed {
 		if i < *historiesCut {
 			h = shrink(t, mem, h)
