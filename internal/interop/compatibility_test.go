@@ -102,7 +102,8 @@ Every verb is Append, AppendWithTxn, ReplaceWhere, ReplaceAll, Merge and Delete,
 maintain. The cases of TestFeatures hold idem beside Spark 4.1 with Delta 4.2 (rows, change data, row ids, history and vacuum, after
 idem, after Spark's INSERT, UPDATE, DELETE, MERGE and OPTIMIZE, and after idem again), and beside delta-rs and DuckDB (rows) where
 they read the feature. DuckDB refuses reader version 2 beside writer version 7, which is column mapping beside features of writers,
-and reads partition columns under column mapping as NULL.
+and reads partition columns under column mapping as NULL. Columns of the type void, which Spark 4.1 itself answers neither SELECT * nor
+MERGE on, are read as NULL and written around: TestFeatures/void, where DuckDB cannot parse the type.
 
 ## Table features
 
@@ -148,7 +149,7 @@ func writeFeatures(t *testing.T, page *strings.Builder) {
 			write = verbs + ": " + shown(t, says.write)
 		}
 		beside := besides(name)
-		require.True(t, !f.write || beside != noCase || strings.HasSuffix(name, "-preview"), "%s is written: TestFeatures has no case of it", name)
+		require.True(t, !f.write || beside != noCase, "%s is written: TestFeatures has no case of it", name)
 		fmt.Fprintf(page, "| %s | %s | %s | %s |\n", name, read, write, beside)
 	}
 }

@@ -147,11 +147,13 @@ class Spark:
             "spark.jars": ",".join(found), "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
             "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog", "spark.driver.memory": "4g",
             "spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1", "spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false",
-            "spark.sql.shuffle.partitions": "2", "spark.sql.session.timeZone": "UTC", "spark.databricks.delta.snapshotPartitions": "2",
-            # tiny tables: what a query costs is planning it
-            "spark.driver.extraJavaOptions": "-XX:+UseParallelGC -XX:ReservedCodeCacheSize=512m", "spark.sql.ui.explainMode": "simple",
-            "spark.sql.codegen.wholeStage": "false",
-            "spark.sql.codegen.factoryMode": "NO_CODEGEN", "spark.sql.adaptive.enabled": "false",
+            "spark.sql.session.timeZone": "UTC",
+            # tiny tables: what a query costs is planning it, its tasks and what is done for each task
+            "spark.default.parallelism": "1", "spark.sql.shuffle.partitions": "1", "spark.databricks.delta.snapshotPartitions": "1",
+            "spark.sql.files.minPartitionNum": "1", "spark.sql.leafNodeDefaultParallelism": "1", "spark.sql.adaptive.enabled": "false",
+            "spark.broadcast.compress": "false", "spark.shuffle.compress": "false", "spark.shuffle.spill.compress": "false",
+            "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m -Ddelta.log.cacheSize=100", # level 1 has 48 MB unless told
+            "spark.sql.ui.explainMode": "simple", "spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN",
             "spark.databricks.delta.retentionDurationCheck.enabled": "false", "spark.sql.sources.parallelPartitionDiscovery.parallelism": "2",
             "spark.sql.warehouse.dir": os.environ["IDEM_INTEROP_SCRATCH"] + "/warehouse",
         }

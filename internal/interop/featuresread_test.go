@@ -131,10 +131,22 @@ func (s *subject) records(batches iter.Seq2[arrow.RecordBatch, error]) ([]record
 			if err := s.withVariants(r); err != nil {
 				return nil, err
 			}
+			if err := s.withoutVoid(r); err != nil {
+				return nil, err
+			}
 			out = append(out, r)
 		}
 	}
 	return out, nil
+}
+
+// withoutVoid takes the column of type void away, for which Spark is not asked.
+func (s *subject) withoutVoid(r record) error {
+	if v, ok := r[voidColumn]; ok != s.has("void") || v != nil {
+		return fmt.Errorf("the column of type void holds %v, there is one: %v", v, ok)
+	}
+	delete(r, voidColumn)
+	return nil
 }
 
 // withVariants gives variants as their JSON text.
@@ -417,7 +429,7 @@ func readOthers(t *testing.T, all []*subject, what string) {
 // at, where the exception alone can be why.
 func (s *subject) readBy(e engine, o outcome) error {
 	for _, r := range o.rows {
-		if err := s.withVariants(r); err != nil {
+		if err := errors.Join(s.withVariants(r), s.withoutVoid(r)); err != nil {
 			return err
 		}
 	}

@@ -19,10 +19,14 @@ import (
 	"github.com/idemtable/idem"
 	"github.com/idemtable/idem/delta/store"
 	"github.com/idemtable/idem/internal/logcheck"
+	"github.com/idemtable/idem/internal/tabletest"
 	"github.com/idemtable/idem/maintain"
 )
 
-var featuresOnly = flag.String("interop.features", "", "the cases of TestFeatures whose names match this expression")
+var (
+	featuresOnly  = flag.String("interop.features", "", "the cases of TestFeatures whose names match this expression")
+	featuresParts = flag.Int("interop.parts", 1, "TestFeatures has the pairs of one of so many parts, which the sources decide")
+)
 
 // subject is the table of a case, and what it must hold.
 type subject struct {
@@ -77,7 +81,7 @@ func (s *subject) checked(e engine, err error, what string) {
 // data, row ids, history, and which files a vacuum deletes.
 func TestFeatures(t *testing.T) {
 	needEngines(t)
-	all := subjects(t, checked(t))
+	all := subjects(t, checked(t), *featuresParts)
 	each := func(do func(s *subject)) {
 		for _, s := range all {
 			if s.table != nil {
@@ -138,16 +142,16 @@ func report(t *testing.T, all []*subject) {
 
 // subjects makes the tables that idem makes, and leaves the others to Spark: every second one, and those
 // that idem does not write.
-func subjects(t *testing.T, mem memory.Allocator) []*subject {
+func subjects(t *testing.T, mem memory.Allocator, parts int) []*subject {
 	only, err := regexp.Compile(*featuresOnly)
 	require.NoError(t, err)
 	flags, root := featureFlags(t), t.TempDir()
 	var all []*subject
-	for i, c := range featureCases() {
+	for i, c := range featureCases(tabletest.Sources(t), parts) {
 		if !only.MatchString(c.name) {
 			continue
 		}
-		s := &subject{featureCase: c, t: t, mem: mem, path: filepath.Join(root, fmt.Sprint("case", i)), was: map[int64][]fact{}, bySpark: i%2 == 1 && !c.unmade}
+		s := &subject{featureCase: c, t: t, mem: mem, path: filepath.Join(root, fmt.Sprint("case", i)), was: map[int64][]fact{}, bySpark: i%2 == 1 && !c.unmade || c.foreign}
 		for _, f := range c.features {
 			if !flags[f].write {
 				s.refused = f
@@ -478,8 +482,8 @@ func (s *subject) kept(what string, before map[string]rowID, keeps bool) {
 
 // TestFeaturesOfIdem has every case go through idem's verbs without the other engines.
 func TestFeaturesOfIdem(t *testing.T) {
-	for _, s := range subjects(t, checked(t)) {
-		if testing.Short() && len(s.traits) == 2 {
+	for _, s := range subjects(t, checked(t), 1) {
+		if s.foreign || testing.Short() && len(s.traits) == 2 {
 			continue
 		}
 		t.Run(s.name, func(t *testing.T) {

@@ -120,23 +120,23 @@ func (s *subject) mergeSQL(of []fact) string {
 type turnOfSpark struct {
 	sql   func(s *subject) string
 	adds  bool
+	merge bool
 	model func(of []fact) []fact
 }
 
 var sparksTurns = []turnOfSpark{
-	{func(s *subject) string { return s.insert(facts(5, 20, 21, 22)) }, true, adds(facts(5, 20, 21, 22)...)},
-	{func(s *subject) string { return s.update(fact{20, 6}) }, false, replaces(idIn(20), fact{20, 6})},
-	{func(s *subject) string { return "DELETE FROM " + s.sql() + " WHERE id = 21 OR id = 1" }, false, drops(idIn(21, 1))},
-	{func(s *subject) string { return s.mergeSQL(facts(7, 9, 23)) }, false, replaces(idIn(9, 23), facts(7, 9, 23)...)},
-	{func(s *subject) string { return "OPTIMIZE " + s.sql() }, true, adds()},
+	{func(s *subject) string { return s.insert(facts(5, 20, 21, 22)) }, true, false, adds(facts(5, 20, 21, 22)...)},
+	{func(s *subject) string { return s.update(fact{20, 6}) }, false, false, replaces(idIn(20), fact{20, 6})},
+	{func(s *subject) string { return "DELETE FROM " + s.sql() + " WHERE id = 21 OR id = 1" }, false, false, drops(idIn(21, 1))},
+	{func(s *subject) string { return s.mergeSQL(facts(7, 9, 23)) }, false, true, replaces(idIn(9, 23), facts(7, 9, 23)...)},
+	{func(s *subject) string { return "OPTIMIZE " + s.sql() }, true, false, adds()},
 }
 
 // turns are those that the table allows.
 func (s *subject) turns() []turnOfSpark {
-	if !s.has("appendOnly") {
-		return sparksTurns
-	}
-	return slices.DeleteFunc(slices.Clone(sparksTurns), func(u turnOfSpark) bool { return !u.adds })
+	return slices.DeleteFunc(slices.Clone(sparksTurns), func(u turnOfSpark) bool {
+		return s.has("appendOnly") && !u.adds || s.has("void") && u.merge
+	})
 }
 
 func (s *subject) writes() []statement {

@@ -3,11 +3,8 @@ package smallscope_test
 import (
 	"flag"
 	"fmt"
-	"hash/fnv"
-	"io/fs"
 	"maps"
 	"os"
-	"path/filepath"
 	"runtime"
 	"runtime/debug"
 	"slices"
@@ -21,6 +18,7 @@ import (
 	"github.com/idemtable/idem"
 	"github.com/idemtable/idem/delta/store/storetest"
 	"github.com/idemtable/idem/internal/smallscope"
+	"github.com/idemtable/idem/internal/tabletest"
 )
 
 var (
@@ -60,7 +58,7 @@ func units(t *testing.T) []unit {
 	}
 	part := *rotateFlag
 	if part < 0 {
-		part = sources(t)
+		part = tabletest.Sources(t)
 	}
 	t.Logf("part %d of %d with %d faults", part%*partsFlag, *partsFlag, *faultsFlag+1)
 	return append(out, rotated(part)...)
@@ -81,25 +79,6 @@ func rotated(part int) []unit {
 		}
 	}
 	return out
-}
-
-// sources is a number that changes with the sources of what is checked.
-func sources(t *testing.T) int {
-	h := fnv.New32a()
-	for _, dir := range []string{"../..", "../../delta", "../commit", "../engine", "../logio", "../plan", "../../maintain"} {
-		files, err := filepath.Glob(filepath.Join(dir, "*.go"))
-		require.NoError(t, err)
-		require.NotEmpty(t, files, dir)
-		for _, f := range files {
-			if strings.HasSuffix(f, "_test.go") {
-				continue
-			}
-			data, err := fs.ReadFile(os.DirFS(dir), filepath.Base(f))
-			require.NoError(t, err)
-			h.Write(data)
-		}
-	}
-	return int(h.Sum32() >> 1)
 }
 
 // totals are sums over pairs.
