@@ -140,7 +140,8 @@ func wrap(op, table string, version int64, attempts int, cause error) error {
 // SafeToRunAgain says whether a scheduler may call again with the same arguments: that cannot double
 // the work, and may help. It is false for a nil error, for a plain [Table.Append] whose outcome is
 // unknown, for the sentinels that calling again cannot mend, and for an [ErrConflict] of a table that was
-// defined otherwise than the call says (by Create, maintain.AlterTable and their like). Of [ErrInterrupted] it says true:
+// defined otherwise than the call says (by Create, maintain.AlterTable and their like), or is no copy that
+// maintain.CloneTable could bring up to its source. Of [ErrInterrupted] it says true:
 // whether what failed will pass is not for idem to know.
 func SafeToRunAgain(err error) bool {
 	if err == nil {

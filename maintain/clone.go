@@ -62,9 +62,10 @@ func (r *Cloned) String() string {
 // A second call is Unchanged. A copy of an older version is brought up to the one asked for, by one
 // commit that copies what is new only. Of two calls at once one commits.
 //
-// A table that is no copy of this one, or one that has been written to since, wraps [idem.ErrConflict]
-// and is left as it is: by any commit but those of a vacuum. So does a copy of a newer version. The source's own root, and a place
-// within its log, is [idem.ErrInput]. A file that the source has lost, as by a vacuum
+// A table that is no copy of this one, or one that has been written to since, by any commit but those of a
+// vacuum, wraps [delta.ErrDiffers], an [idem.ErrConflict] that calling again cannot mend, and is left as it is. So
+// does a copy of a newer version than the one asked for, and a place that has another file under a name of the
+// copy's. The source's own root, and a place within its log, is [idem.ErrInput]. A file that the source has lost, as by a vacuum
 // of an old version, wraps [idem.ErrInput]. A call that fails leaves files at most that no commit names: a
 // later call finds them copied, a vacuum of the copy takes them away.
 func CloneTable(ctx context.Context, t *idem.Table, url string, c Clone, o idem.Options) (*idem.Table, *Cloned, error) {
@@ -87,8 +88,8 @@ func CloneTableStore(ctx context.Context, t *idem.Table, s store.Store, c Clone,
 	if err := apart(src.Store.URL(), s.URL()); err != nil {
 		return nil, nil, src.Fail(opClone, err)
 	}
-	p := &clone{src: src}
-	if err := p.load(ctx, c.Of); err != nil {
+	p := &clone{src: src, to: c.Of}
+	if err := p.load(ctx); err != nil {
 		return nil, nil, src.Fail(opClone, err)
 	}
 	opened, _, err := inside.Begin(ctx, s, o)
@@ -109,22 +110,23 @@ func CloneTableStore(ctx context.Context, t *idem.Table, s store.Store, c Clone,
 // clone plans one call.
 type clone struct {
 	src, dst *inside.Table
+	to       Target
 	of       *delta.Snapshot
 	files    []clonedFile
 	there    map[string]bool // keys that the plan at hand has put into the copy, or seen there
 	out      Cloned
 }
 
-// load finds the version to copy, and what its files are called in the copy.
-func (p *clone) load(ctx context.Context, to Target) (err error) {
+// load finds the version to copy, as the source is now, and what its files are called in the copy.
+func (p *clone) load(ctx context.Context) (err error) {
 	switch {
-	case !to.given:
+	case !p.to.given:
 		p.of, err = p.src.Newest(ctx)
-	case to.at.IsZero():
-		p.of, err = p.src.Log.LoadAt(ctx, to.version)
+	case p.to.at.IsZero():
+		p.of, err = p.src.Log.LoadAt(ctx, p.to.version)
 	default:
 		var version int64
-		if version, err = p.src.Log.VersionAt(ctx, to.at); err == nil {
+		if version, err = p.src.Log.VersionAt(ctx, p.to.at); err == nil {
 			p.of, err = p.src.Log.LoadAt(ctx, version)
 		}
 	}
@@ -192,18 +194,23 @@ func (p *clone) Plan(ctx context.Context, now *delta.Snapshot) (*plan.Proposal, 
 // record is the app id under which a copy says which version of its source it is.
 func (p *clone) record() string { return commit.CloneAppID(p.of.Metadata().ID) }
 
-// standing says whether a table is the copy already. One that cannot become it wraps idem.ErrConflict.
+// standing says whether a table is the copy already. One that cannot become it wraps delta.ErrDiffers.
 func (p *clone) standing(ctx context.Context, now *delta.Snapshot) (done bool, err error) {
 	last, ok := now.Txn(p.record())
 	if !ok {
-		return false, fmt.Errorf("%w: there is a table at version %d already, which is no copy of %s: choose another place", idem.ErrConflict, now.Version(), redact.URL(p.src.Store.URL()))
+		return false, fmt.Errorf("%w: there is a table at version %d already, which is no copy of %s: choose another place", delta.ErrDiffers, now.Version(), redact.URL(p.src.Store.URL()))
+	}
+	if last.Version > p.of.Version() { // another call may have copied what has become the newest since this one began
+		if err := p.load(ctx); err != nil {
+			return false, err
+		}
 	}
 	if last.Version > p.of.Version() {
-		return false, fmt.Errorf("%w: the table is a copy of version %d already, and version %d is older: choose another place, or restore the copy", idem.ErrConflict, last.Version, p.of.Version())
+		return false, fmt.Errorf("%w: the table is a copy of version %d already, and version %d is older: choose another place, or restore the copy", delta.ErrDiffers, last.Version, p.of.Version())
 	}
 	why, err := p.writtenTo(ctx, now, last.Version)
 	if err == nil && why != "" {
-		err = fmt.Errorf("%w: the table was a copy of version %d and has been written to since: %s; it is left as it is: choose another place", idem.ErrConflict, last.Version, why)
+		err = fmt.Errorf("%w: the table was a copy of version %d and has been written to since: %s; it is left as it is: choose another place", delta.ErrDiffers, last.Version, why)
 	}
 	return last.Version == p.of.Version(), err
 }

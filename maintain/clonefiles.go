@@ -105,8 +105,7 @@ func (p *clone) copyAll(ctx context.Context, files []clonedFile) error {
 // copy copies one object and gives its size, -1 if it was there. An object is visible whole or not at
 // all, and its name is of this very content.
 func (p *clone) copy(ctx context.Context, c copied) (int64, error) {
-	from, to := p.src.Env.Store, p.dst.Env.Store
-	info, err := from.Head(ctx, c.from)
+	info, err := p.src.Env.Store.Head(ctx, c.from)
 	switch {
 	case errors.Is(err, store.ErrNotExist):
 		return -1, fmt.Errorf("%w: version %d needs %s, which is not in the store any more, deleted by a vacuum most likely: clone a later version", idem.ErrInput, p.of.Version(), c.from)
@@ -115,22 +114,29 @@ func (p *clone) copy(ctx context.Context, c copied) (int64, error) {
 	case c.size >= 0 && info.Size != c.size:
 		return -1, fmt.Errorf("%w: %s has %d bytes, the log says %d", idem.ErrCorrupt, c.from, info.Size, c.size)
 	}
-	there, err := to.Head(ctx, c.to)
-	switch {
-	case err == nil && there.Size == info.Size:
-		return -1, nil
-	case err == nil:
-		return -1, fmt.Errorf("%w: the copy's place has another file %s of %d bytes: choose an empty place", idem.ErrConflict, c.to, there.Size)
-	case !errors.Is(err, store.ErrNotExist):
+	there, err := p.has(ctx, c, info.Size)
+	if there || err != nil {
 		return -1, err
 	}
 	err = p.send(ctx, c, info.Size)
 	if errors.Is(err, store.ErrExist) { // another copied it meanwhile
-		if there, err = to.Head(ctx, c.to); err == nil && there.Size == info.Size {
-			return -1, nil
+		if there, err := p.has(ctx, c, info.Size); there || err != nil {
+			return -1, err
 		}
 	}
 	return info.Size, err
+}
+
+// has says whether an object is in the copy. Another in its place wraps delta.ErrDiffers.
+func (p *clone) has(ctx context.Context, c copied, size int64) (bool, error) {
+	there, err := p.dst.Env.Store.Head(ctx, c.to)
+	switch {
+	case errors.Is(err, store.ErrNotExist):
+		return false, nil
+	case err == nil && there.Size != size:
+		err = fmt.Errorf("%w: the copy's place has another file %s of %d bytes: choose an empty place", delta.ErrDiffers, c.to, there.Size)
+	}
+	return err == nil, err
 }
 
 // copyBytes is what is read at once.
