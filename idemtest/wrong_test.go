@@ -14,6 +14,7 @@ import (
 
 	"github.com/idemtable/idem"
 	"github.com/idemtable/idem/idemtest"
+	"github.com/idemtable/idem/maintain"
 )
 
 // sales is a table with numbers, and a float, beside the key.
@@ -131,6 +132,22 @@ var wrongJobs = []struct {
 		"map iteration order", "column n holds the same values on other rows"}},
 	{"a batch number from a counter", onSales(countedTag), idemtest.Twice, []string{
 		"another tag in every run", "loader@2"}},
+	{"an update under a tag from the clock", onSales(clockTag(func(ctx context.Context, table *idem.Table, txn idem.Txn) error {
+		return updateSales(ctx, table, maintain.Update{Where: "TRUE", Set: map[string]string{"n": "n + 1"}, Txn: txn})
+	}), sale{id: "a", n: 1}), idemtest.Twice, []string{
+		"another tag in every run", "changed column n,", "under the tag loader@", "a tag must be the same on every run"}},
+	{"a clock value, set under a tag from the clock", onSales(clockTag(func(ctx context.Context, table *idem.Table, txn idem.Txn) error {
+		return updateSales(ctx, table, maintain.Update{Where: "TRUE", Set: map[string]string{"seq": fmt.Sprint(txn.Version)}, Txn: txn})
+	}), sale{id: "a", n: 1}), idemtest.Twice, []string{
+		"another tag in every run", "changed a clock value in column seq,", "a tag must be the same on every run over the same rows, and take the logical date of the run"}},
+	{"a delete of the first row that is left, under a tag from the clock", onSales(clockTag(func(ctx context.Context, table *idem.Table, txn idem.Txn) error {
+		left, err := scanned(ctx, table)
+		if err == nil {
+			_, err = table.Delete(ctx, idem.Delete{Where: "n = ?", Args: []any{left[0].n}, Txn: txn})
+		}
+		return err
+	}), fourSales...), idemtest.Twice, []string{
+		"another tag in every run", "added 0 rows and removed 1"}},
 	{"the rows since the job's cursor", onOrders(sinceCursor), idemtest.Twice, []string{
 		"a partial source", "4 rows fewer"}},
 	{"a cursor outside of the table, with a tag", onSales(outsideCursor), idemtest.Twice, []string{
@@ -175,6 +192,15 @@ var wrongJobs = []struct {
 		"an unguarded merge", "Merge.Newer", "n=2 → 1"}},
 	{"a slice that is replaced without a fence", batches(unfencedReplace), idemtest.OlderBetween, []string{
 		"an unfenced replacement", "give ReplaceWhere a Txn"}},
+	{"an update without a fence", func(t *testing.T) exhibit {
+		set := func(batch string) idem.Job {
+			return func(ctx context.Context, table *idem.Table) error {
+				return updateSales(ctx, table, maintain.Update{Where: "id = 'a'", Set: map[string]string{"n": batch}})
+			}
+		}
+		return exhibit{table: salesTable(t, sale{id: "a"}), job: set("2"), o: idemtest.Options{Older: set("1")}}
+	}, idemtest.OlderBetween, []string{
+		"an unfenced update", "n=2 → 1", "give both a Txn"}},
 	{"a deleted key without a memory", batches(deletedKey), idemtest.OlderBetween, []string{
 		"brought back 1 rows that a later one had deleted", "Merge.SoftDelete"}},
 }
@@ -255,6 +281,20 @@ func countedTag(t *testing.T) idem.Job {
 		_, err := table.AppendWithTxn(ctx, salesOf(t, fourSales...), idem.Txn{AppID: "loader", Version: batch})
 		return err
 	}
+}
+
+// clockTag is a job whose one call has the time as the version of its tag.
+func clockTag(call func(context.Context, *idem.Table, idem.Txn) error) func(*testing.T) idem.Job {
+	return func(*testing.T) idem.Job {
+		return func(ctx context.Context, table *idem.Table) error {
+			return call(ctx, table, idem.Txn{AppID: "loader", Version: time.Now().UnixNano()})
+		}
+	}
+}
+
+func updateSales(ctx context.Context, table *idem.Table, u maintain.Update) error {
+	_, err := maintain.UpdateTable(ctx, table, u)
+	return err
 }
 
 // outsideCursor reads what is new, and moves on when it is written.

@@ -101,6 +101,8 @@ func (p *Diff) cause(e *evidence) string {
 // byRows goes by which rows differ.
 func (p *Diff) byRows(e *evidence) string {
 	switch {
+	case p.How == Again && p.made.tagged > 0 && p.made.tagged == p.made.all():
+		return p.otherTag(e)
 	case p.How == Reordered && (e.contrast == nil || e.added != e.removed):
 		return e.byOrder("the set of rows written")
 	case e.removed == 0 && p.How == Again && p.made.removed > 0:
@@ -125,6 +127,27 @@ func (p *Diff) byRows(e *evidence) string {
 	return p.byColumns(e)
 }
 
+// otherTag is the cause when a second run changed rows under tags only: under those of the first it would
+// have changed none, whatever else differs.
+func (p *Diff) otherTag(e *evidence) string {
+	switch {
+	case e.copies:
+		return p.appends(fmt.Sprintf("all %d rows are copies of rows that the first run wrote", e.added), "")
+	case e.contrast == nil || len(e.columns) == 0:
+		return p.appends(fmt.Sprintf("the second run did its work once more, and added %d rows and removed %d", e.added, e.removed), "")
+	}
+	names, also := strings.Join(e.columns, ", "), ""
+	if p.clocks(e) {
+		names, also = "a clock value in column "+names, ", and take the logical date of the run"
+	} else {
+		names = "column " + names
+	}
+	if e.removed == 0 {
+		return p.appends(fmt.Sprintf("but for %s the rows are copies of rows that the first run wrote", names), also)
+	}
+	return p.appends(fmt.Sprintf("the second run did its work once more, and changed %s", names), also)
+}
+
 // byColumns goes by the columns in which the rows differ.
 func (p *Diff) byColumns(e *evidence) string {
 	names := strings.Join(e.differing(), ", ")
@@ -132,7 +155,7 @@ func (p *Diff) byColumns(e *evidence) string {
 		return fmt.Sprintf("float sums that depend on order: column %s differs in its last digits only, and adding floats in another order does that; "+
 			"sum decimals or integers, or sort the rows by a unique key first", names)
 	}
-	if len(e.columns) > 0 && !slices.ContainsFunc(e.columns, func(c string) bool { return !p.isClock(e, c) }) {
+	if p.clocks(e) {
 		return p.clock(e, names)
 	}
 	if p.How == Reordered {
@@ -154,6 +177,11 @@ func (p *Diff) byColumns(e *evidence) string {
 			names, e.added, e.wrote)
 	}
 	return fmt.Sprintf("column %s differs from run to run: a generated value (randomness, a UUID, map iteration order); derive it from the row", names)
+}
+
+// clocks says whether the columns that differ were all read from a clock.
+func (p *Diff) clocks(e *evidence) bool {
+	return len(e.columns) > 0 && !slices.ContainsFunc(e.columns, func(c string) bool { return !p.isClock(e, c) })
 }
 
 // isClock says whether the values of a column were read from a clock. Where nothing but time has
@@ -201,7 +229,7 @@ func (p *Diff) ownOutput(what string) string {
 }
 
 // all is the number of commits that changed rows.
-func (c *commits) all() int { return c.appends + c.overwrites + c.merges + c.deletes }
+func (c *commits) all() int { return c.appends + c.overwrites + c.merges + c.updates + c.deletes }
 
 // last is the run of the second side that began last.
 func (p *Diff) last() Run {
@@ -300,6 +328,8 @@ func (p *Diff) older(e *evidence) string {
 		return "an unguarded merge: the older batch overwrote newer rows; name the columns that order versions of a row (Merge.Newer), or give both batches a Txn of one app id"
 	case p.made.overwrites > 0:
 		return "an unfenced replacement: the older run came late and replaced newer rows; give ReplaceWhere a Txn of one app id, the batch as version"
+	case p.made.updates > 0:
+		return fmt.Sprintf("an unfenced update: the older batch came late and set columns of %d rows of the newer one; update by a condition that newer rows do not satisfy, or give both a Txn of one app id", e.removed)
 	case e.copies:
 		return p.appends(fmt.Sprintf("the older batch came again and wrote %d rows once more", e.added), "")
 	case p.made.deletes > 0:

@@ -288,10 +288,11 @@ func (p *Diff) Clocked(ctx context.Context) ([]string, error) {
 type commits struct {
 	lines   []string // "version 3: WRITE, 2 files added, 0 removed"
 	tags    []string // of commits that changed rows, "loader@7"
+	tagged  int      // commits that changed rows under a tag
 	removed int      // files
 
 	// How many there are of each kind. One that adds no file and removes none is of none.
-	appends, overwrites, merges, deletes int
+	appends, overwrites, merges, updates, deletes int
 }
 
 func (p *Diff) commits(ctx context.Context) (commits, error) {
@@ -327,13 +328,16 @@ func (c *commits) take(version int64, actions []delta.Action) {
 		}
 	}
 	c.removed += removes
-	if adds+removes > 0 {
+	if adds+removes > 0 && len(tags) > 0 {
 		c.tags = append(c.tags, tags...)
+		c.tagged++
 	}
 	switch operation := info.Operation; {
 	case adds+removes == 0:
 	case operation == "MERGE":
 		c.merges++
+	case operation == "UPDATE":
+		c.updates++
 	case operation == "DELETE":
 		c.deletes++
 	case info.OperationParameters["mode"] == "Overwrite" || removes > 0:
