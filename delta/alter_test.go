@@ -242,6 +242,7 @@ func TestAddColumns(t *testing.T) {
 		{"lengths that are none", delta.NewColumn{Path: []string{"c"}, Type: delta.String, Declared: "char(0)"}, delta.ErrInput, `"char(0)"`},
 		{"a default in one step, which Spark refuses as well", delta.NewColumn{Path: []string{"c"}, Type: schemaOf(delta.Field{Name: "x", Type: delta.Long,
 			Metadata: map[string]json.RawMessage{"CURRENT_DEFAULT": json.RawMessage(`"1"`)}})}, delta.ErrInput, "CURRENT_DEFAULT"},
+		{"a comment that is not UTF-8", delta.NewColumn{Path: []string{"c"}, Type: delta.Long, Comment: "M\xfcnchen"}, delta.ErrInput, `comment of column "c" is not UTF-8`},
 		{"no type", delta.NewColumn{Path: []string{"c"}}, delta.ErrInput, "a name and a type"},
 	} {
 		t.Run(c.why, func(t *testing.T) {
@@ -432,6 +433,8 @@ func TestFieldEdits(t *testing.T) {
 	}{
 		{"no such column", "no column z", func(s *delta.Snapshot) (*delta.Edit, error) { return s.SetComment([]string{"z"}, "x") }, delta.ErrInput},
 		{"no column", "no column is named", func(s *delta.Snapshot) (*delta.Edit, error) { return s.SetComment(nil, "x") }, delta.ErrInput},
+		{"a comment that is not UTF-8", `comment of column "a" is not UTF-8`, func(s *delta.Snapshot) (*delta.Edit, error) { return s.SetComment([]string{"a"}, "M\xfcnchen") }, delta.ErrInput},
+		{"a default that is not UTF-8", `CURRENT_DEFAULT of column "a" is not UTF-8`, func(s *delta.Snapshot) (*delta.Edit, error) { return s.SetDefault([]string{"a"}, "'M\xfcnchen'") }, delta.ErrInput},
 		{"no expression", "empty", func(s *delta.Snapshot) (*delta.Edit, error) { return s.SetDefault([]string{"a"}, " ") }, delta.ErrInput},
 		{"a default of a variant", "only be NULL", func(s *delta.Snapshot) (*delta.Edit, error) { return s.SetDefault([]string{"v"}, "1") }, delta.ErrInput},
 		{"a default of a generated column", "generated", func(s *delta.Snapshot) (*delta.Edit, error) { return s.SetDefault([]string{"g"}, "1") }, delta.ErrInput},

@@ -2,6 +2,7 @@ package delta
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -84,14 +85,13 @@ func (c *NewColumn) field(mapped bool) (Field, error) {
 			return f, err
 		}
 	}
-	if c.Comment != "" {
-		f.Metadata[CommentKey] = quoted(c.Comment)
-	}
 	if c.Declared != "" {
 		if err := c.checkDeclared(); err != nil {
 			return f, err
 		}
-		f.Metadata[CharTypeKey] = quoted(c.Declared)
+	}
+	if err := errors.Join(f.setText(CommentKey, c.Comment), f.setText(CharTypeKey, c.Declared)); err != nil {
+		return f, err
 	}
 	if err := refuseMadeValues(f.Type); err != nil {
 		return f, err
@@ -279,10 +279,8 @@ func (s *Snapshot) SetNullable(path []string) (*Edit, error) {
 // SetComment gives a column a comment; "" takes it away.
 func (s *Snapshot) SetComment(path []string, text string) (*Edit, error) {
 	return s.editField("comment on the column", path, func(f *Field) error {
-		if delete(f.Metadata, CommentKey); text != "" {
-			f.Metadata[CommentKey] = quoted(text)
-		}
-		return nil
+		delete(f.Metadata, CommentKey)
+		return f.setText(CommentKey, text)
 	})
 }
 
@@ -298,8 +296,7 @@ func (s *Snapshot) SetDefault(path []string, expression string) (*Edit, error) {
 		if err := checkDefault(f, expression); err != nil {
 			return err
 		}
-		f.Metadata[DefaultKey] = quoted(expression)
-		return nil
+		return f.setText(DefaultKey, expression)
 	}, defaultsFeature)
 }
 

@@ -9,8 +9,6 @@ import (
 	"math"
 	"slices"
 	"strconv"
-	"strings"
-	"unicode/utf8"
 )
 
 // keyMaxColumnID is the highest id that a column of the table ever had under column mapping.
@@ -97,9 +95,9 @@ func (n *numberer) structure(s *Struct, path string) *Struct {
 		}
 		switch _, named, _ := f.Text(physicalNameKey); {
 		case n.asNamed:
-			f.Metadata[physicalNameKey] = quoted(f.Name)
+			f.Metadata[physicalNameKey] = appendQuoted(nil, f.Name)
 		case !named:
-			f.Metadata[physicalNameKey] = quoted(n.fresh(path+f.Name, f, int64(id)))
+			f.Metadata[physicalNameKey] = appendQuoted(nil, n.fresh(path+f.Name, f, int64(id)))
 			n.changed = true
 		}
 		f.Type = n.below(f.Type, path+f.Name)
@@ -177,16 +175,6 @@ func highestID(s *Struct, conf map[string]string) int64 {
 		return false
 	})
 	return max(highest, 0)
-}
-
-// quoted is a text as JSON. What is not UTF-8 stays so, that it is refused with the whole definition instead of
-// becoming another text.
-func quoted(text string) json.RawMessage {
-	if utf8.ValidString(text) {
-		return appendQuoted(nil, text)
-	}
-	out := appendQuoted(nil, strings.ToValidUTF8(text, ""))
-	return append(out[:len(out)-1], 0xff, '"')
 }
 
 // withoutMapping takes the ids and physical names of column mapping from a type and all below it.

@@ -31,8 +31,7 @@ func (s *Snapshot) SetDeclared(path []string, declared string) (*Edit, error) {
 		if tightens(old, limits) {
 			return fmt.Errorf("rows may hold longer strings than %s takes; limits can be lifted or raised: %w", declared, ErrInput)
 		}
-		f.Metadata[CharTypeKey] = quoted(declared)
-		return nil
+		return f.setText(CharTypeKey, declared)
 	})
 }
 

@@ -7,6 +7,7 @@ import (
 	"math/big"
 	"slices"
 	"strconv"
+	"unicode/utf8"
 )
 
 // The keys of a field's metadata under which the rules stand by which a table makes values.
@@ -40,6 +41,18 @@ func (f Field) Text(key string) (text string, ok bool, err error) {
 		return "", true, fmt.Errorf("%w: column %q: %s is %.60s and not a text", ErrCorrupt, f.Name, key, raw)
 	}
 	return text, true, nil
+}
+
+// setText puts a text into the field's metadata; "" puts none. What is not UTF-8 would be another text in the
+// log and wraps ErrInput.
+func (f *Field) setText(key, text string) error {
+	if !utf8.ValidString(text) {
+		return fmt.Errorf("%s of column %q is not UTF-8, and would be another text in the log: %.200q: %w", key, f.Name, text, ErrInput)
+	}
+	if text != "" {
+		f.Metadata[key] = appendQuoted(nil, text)
+	}
+	return nil
 }
 
 // Generation is the expression of which a top-level column is the value; ok is false for one that

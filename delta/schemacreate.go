@@ -2,6 +2,7 @@ package delta
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -107,23 +108,19 @@ func (r *ColumnRule) apply(f *Field) error {
 	if made := countTrue(r.Default != "", r.Generated != "", r.Identity != nil); made > 1 {
 		return fmt.Errorf("a column has a default, or is generated, or is an identity: one of the three: %w", ErrInput)
 	}
-	if r.Comment != "" {
-		f.Metadata[CommentKey] = quoted(r.Comment)
-	}
 	if r.Declared != "" {
 		if err := checkDeclared(r.Declared, f.Type); err != nil {
 			return err
 		}
-		f.Metadata[CharTypeKey] = quoted(r.Declared)
-	}
-	if r.Generated != "" {
-		f.Metadata[GenerationKey] = quoted(r.Generated)
 	}
 	if r.Default != "" {
 		if err := checkDefault(f, r.Default); err != nil {
 			return err
 		}
-		f.Metadata[DefaultKey] = quoted(r.Default)
+	}
+	err := errors.Join(f.setText(CommentKey, r.Comment), f.setText(CharTypeKey, r.Declared), f.setText(GenerationKey, r.Generated), f.setText(DefaultKey, r.Default))
+	if err != nil {
+		return err
 	}
 	return r.number(f)
 }
