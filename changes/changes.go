@@ -96,7 +96,7 @@ func Rows(ctx context.Context, t *idem.Table, r Request) iter.Seq2[arrow.RecordB
 			yield(nil, in.Fail(op, inputf("the context is nil")))
 			return
 		}
-		f := &feed{in: in, env: in.Env, request: r}
+		f := &feed{in: in, env: in.Env, request: r, kept: map[int64]kept{}, room: keptBytes}
 		if err := f.open(ctx); err != nil {
 			yield(nil, in.Fail(op, err))
 			return

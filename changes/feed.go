@@ -14,6 +14,7 @@ import (
 	"github.com/idemtable/idem/delta"
 	"github.com/idemtable/idem/delta/store"
 	"github.com/idemtable/idem/internal/inside"
+	"github.com/idemtable/idem/internal/logio"
 	"github.com/idemtable/idem/internal/plan"
 )
 
@@ -27,11 +28,44 @@ type feed struct {
 
 	from, to int64
 	before   *delta.Snapshot // of the version before from; nil if that is 0, or cleaned away
-	after    *delta.Snapshot // of from, when before is nil
+	after    *delta.Snapshot // of from, when that is not 0 and before is nil
 	shape    *delta.Snapshot // in whose columns rows are given
 	out      *arrow.Schema
 	columns  []string
+	dates    logio.Dates
 	times    map[int64]time.Time
+
+	kept map[int64]kept // commits that are read once
+	room int            // for more of them
+}
+
+// kept is a commit that stays in memory until its rows were given.
+type kept struct {
+	actions []delta.Action
+	bytes   int // in the log
+}
+
+// keptBytes bounds the commits of a range that are kept. Those beyond it are read for the columns, which
+// must be known before the first row, and once more for their rows.
+const keptBytes = 16 << 20
+
+// commit gives the actions of a version.
+func (f *feed) commit(ctx context.Context, version int64) ([]delta.Action, error) {
+	if c, ok := f.kept[version]; ok {
+		return c.actions, nil
+	}
+	actions, data, err := f.in.Log.ReadCommit(ctx, version)
+	if err == nil && len(data) <= f.room {
+		f.kept[version] = kept{actions, len(data)}
+		f.room -= len(data)
+	}
+	return actions, err
+}
+
+// drop forgets a commit.
+func (f *feed) drop(version int64) {
+	f.room += f.kept[version].bytes
+	delete(f.kept, version)
 }
 
 // open settles range and columns.
@@ -43,17 +77,13 @@ func (f *feed) open(ctx context.Context) error {
 	if err := f.bound(ctx, newest); err != nil {
 		return err
 	}
-	end, err := f.end(ctx, newest)
-	if err != nil {
-		return err
-	}
-	if err := f.clock(ctx, newest, end); err != nil {
+	if err := f.reach(ctx, newest); err != nil {
 		return err
 	}
 	if err := f.begin(ctx); err != nil {
 		return err
 	}
-	return f.choose(ctx, newest, end)
+	return f.choose(ctx, newest)
 }
 
 // bound finds the range of versions.
@@ -88,25 +118,33 @@ func (f *feed) instants(ctx context.Context, newest *delta.Snapshot) error {
 	from, to := f.request.From, f.request.To
 	first, last := int64(-1), int64(-1)
 	var latest, at time.Time
-	for c, err := range f.in.Log.History(ctx, newest) {
+	dates, err := f.datesOf(ctx, newest)
+	if err != nil {
+		return err
+	}
+	for v := newest.Version(); v >= dates.Oldest; v-- {
+		when, err := f.when(ctx, dates, v)
+		if errors.Is(err, store.ErrNotExist) {
+			break // cleaned away meanwhile, and all before it
+		}
 		if err != nil {
 			return err
 		}
 		switch {
-		case c.Version == newest.Version():
-			at, latest = c.Timestamp, c.Timestamp
-		case c.Timestamp.Before(at):
-			at = c.Timestamp
+		case v == newest.Version():
+			at, latest = when, when
+		case when.Before(at):
+			at = when
 		default:
 			at = at.Add(-time.Millisecond)
 		}
 		if last < 0 && !at.After(to.at) {
-			last = c.Version
+			last = v
 		}
 		if at.Before(from.at) {
 			break
 		}
-		first = c.Version
+		first = v
 		if from.kind != boundTime && last >= 0 {
 			break
 		}
@@ -126,59 +164,65 @@ func (f *feed) instants(ctx context.Context, newest *delta.Snapshot) error {
 
 func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }
 
-// end is the table at the range's last version.
-func (f *feed) end(ctx context.Context, newest *delta.Snapshot) (*delta.Snapshot, error) {
-	if f.to == newest.Version() {
-		return newest, nil
+// datesOf are the times of the commits up to a table's version, as its definition has them.
+func (f *feed) datesOf(ctx context.Context, snap *delta.Snapshot) (logio.Dates, error) {
+	dates, err := f.in.Log.Dates(ctx, snap.Version())
+	if err != nil {
+		return dates, err
 	}
-	end, err := f.in.Log.LoadAt(ctx, f.to)
-	if errors.Is(err, delta.ErrInput) {
-		return nil, f.gone(ctx, newest, f.to)
-	}
-	return end, err
+	return dates.Under(snap)
 }
 
-// clock learns when the versions were committed.
-func (f *feed) clock(ctx context.Context, newest, end *delta.Snapshot) error {
-	f.times = map[int64]time.Time{}
-	for c, err := range f.in.Log.History(ctx, end) {
-		if err != nil {
-			return err
-		}
-		f.times[c.Version] = c.Timestamp
-		if c.Version <= f.from {
-			return nil
+// when is the time of a version, whose commit is read if it stands there.
+func (f *feed) when(ctx context.Context, dates logio.Dates, version int64) (time.Time, error) {
+	if !dates.InCommit(version) {
+		return dates.Time(version, nil)
+	}
+	actions, err := f.commit(ctx, version)
+	if err != nil {
+		return time.Time{}, err
+	}
+	return dates.Time(version, delta.InfoOf(actions))
+}
+
+// reach makes sure that the log reaches back to the range, and forgets the commits beside it.
+func (f *feed) reach(ctx context.Context, newest *delta.Snapshot) (err error) {
+	for v := range f.kept {
+		if v < f.from || v > f.to {
+			f.drop(v)
 		}
 	}
-	return f.gone(ctx, newest, f.from)
+	f.dates, err = f.in.Log.Dates(ctx, f.to)
+	if err == nil && f.from < f.dates.Oldest {
+		err = f.gone(ctx, newest, f.from)
+	}
+	return err
 }
 
 // gone says that the commit of a version is no longer in the log, and what is.
 func (f *feed) gone(ctx context.Context, newest *delta.Snapshot, version int64) error {
-	oldest := int64(-1)
-	for c, err := range f.in.Log.History(ctx, newest) {
-		if err != nil {
-			return err
-		}
-		oldest = c.Version
-	}
-	if oldest < 0 {
+	dates, err := f.in.Log.Dates(ctx, newest.Version())
+	switch {
+	case err != nil:
+		return err
+	case dates.Oldest > newest.Version():
 		return inputf("the commit of version %d is no longer in the log, nor is any other", version)
 	}
-	return inputf("the commit of version %d is no longer in the log, which begins at version %d: ask for changes from there on", version, oldest)
+	return inputf("the commit of version %d is no longer in the log, which begins at version %d: ask for changes from there on", version, dates.Oldest)
 }
 
 // begin loads the table before the range. Where clean-up has taken what it needs, the table at the
 // range's first version has to do.
 func (f *feed) begin(ctx context.Context) (err error) {
-	if f.from > 0 {
-		f.before, err = f.in.Log.LoadAt(ctx, f.from-1)
-		if err == nil {
-			return nil
-		}
-		if !errors.Is(err, delta.ErrInput) && !errors.Is(err, delta.ErrCorrupt) && !errors.Is(err, store.ErrNotExist) {
-			return err
-		}
+	if f.from == 0 {
+		return nil
+	}
+	f.before, err = f.in.Log.LoadAt(ctx, f.from-1)
+	if err == nil {
+		return nil
+	}
+	if !errors.Is(err, delta.ErrInput) && !errors.Is(err, delta.ErrCorrupt) && !errors.Is(err, store.ErrNotExist) {
+		return err
 	}
 	f.after, err = f.in.Log.LoadAt(ctx, f.from)
 	return err
@@ -189,10 +233,10 @@ func (f *feed) versions(ctx context.Context) iter.Seq2[*version, error] {
 	return func(yield func(*version, error) bool) {
 		before := f.before
 		for v := f.from; v <= f.to; v++ {
-			actions, _, err := f.in.Log.ReadCommit(ctx, v)
+			actions, err := f.commit(ctx, v)
 			after := f.after
 			if err == nil && (v > f.from || after == nil) {
-				after, err = before.Advance(v, actions)
+				after, err = f.advance(before, v, actions)
 			}
 			if err == nil {
 				err = gate(after)
@@ -209,6 +253,18 @@ func (f *feed) versions(ctx context.Context) iter.Seq2[*version, error] {
 	}
 }
 
+// advance is the table after a commit. That of version 0 has none before it.
+func (f *feed) advance(before *delta.Snapshot, version int64, actions []delta.Action) (*delta.Snapshot, error) {
+	if before != nil {
+		return before.Advance(version, actions)
+	}
+	r := f.in.Log.NewReplay()
+	if err := r.Commit(version, actions); err != nil {
+		return nil, err
+	}
+	return r.Snapshot(version)
+}
+
 // gate makes sure that a version can be read and that the feed was on.
 func gate(snap *delta.Snapshot) error {
 	if err := delta.GateRead(snap.Protocol(), snap.Metadata(), snap.Schema()); err != nil {
@@ -220,33 +276,79 @@ func gate(snap *delta.Snapshot) error {
 	return nil
 }
 
+// survey is what the versions of a range say before their rows are read.
+type survey struct {
+	end         *delta.Snapshot             // of the last version
+	definitions []*version                  // those with another definition than the one before
+	marked      bool                        // some version's files may have vectors
+	infos       map[int64]*delta.CommitInfo // what commits say of their time
+}
+
+// survey goes through the versions of the range.
+func (f *feed) survey(ctx context.Context, newest *delta.Snapshot) (*survey, error) {
+	s := &survey{infos: map[int64]*delta.CommitInfo{}}
+	var last *delta.Metadata
+	for v, err := range f.versions(ctx) {
+		if errors.Is(err, store.ErrNotExist) {
+			return nil, f.gone(ctx, newest, f.from)
+		}
+		if err != nil {
+			return nil, err
+		}
+		if info := delta.InfoOf(v.actions); info != nil && info.InCommitTimestamp != nil {
+			s.infos[v.number] = &delta.CommitInfo{InCommitTimestamp: info.InCommitTimestamp}
+		}
+		s.marked = s.marked || v.after.Protocol().Supports(vectorsFeature)
+		first := v.number == f.from && v.before != nil && v.removes()
+		if v.after.Metadata() != last || first {
+			d := &version{number: v.number, after: v.after}
+			if first {
+				d.before = v.before
+			}
+			s.definitions = append(s.definitions, d)
+		}
+		last, s.end = v.after.Metadata(), v.after
+	}
+	if f.to == newest.Version() {
+		s.end = newest
+	}
+	return s, nil
+}
+
+// clock learns when the versions were committed.
+func (f *feed) clock(s *survey) error {
+	dates, err := f.dates.Under(s.end)
+	f.times = map[int64]time.Time{}
+	for v := f.from; v <= f.to && err == nil; v++ {
+		f.times[v], err = dates.Time(v, s.infos[v])
+	}
+	return err
+}
+
 // choose finds the columns in which every version of the range can be read.
-func (f *feed) choose(ctx context.Context, newest, end *delta.Snapshot) error {
-	shapes := []*delta.Snapshot{newest, end}
-	if end.Mapping() != delta.MappingNone || newest == end {
+func (f *feed) choose(ctx context.Context, newest *delta.Snapshot) error {
+	s, err := f.survey(ctx, newest)
+	if err != nil {
+		return err
+	}
+	if err := f.clock(s); err != nil {
+		return err
+	}
+	shapes := []*delta.Snapshot{newest, s.end}
+	if s.end.Mapping() != delta.MappingNone || newest == s.end {
 		shapes = shapes[1:]
 	}
 	why := make([]error, len(shapes))
-	var last *delta.Metadata
-	marked := false
-	for v, err := range f.versions(ctx) {
-		if err != nil {
-			return err
-		}
-		marked = marked || v.after.Protocol().Supports(vectorsFeature)
+	for _, v := range s.definitions {
 		seen := []*delta.Snapshot{v.after}
-		if v.number == f.from && v.before != nil && v.removes() {
+		if v.before != nil {
 			seen = append(seen, v.before)
 		}
-		if v.after.Metadata() == last && len(seen) == 1 {
-			continue
-		}
-		last = v.after.Metadata()
 		if !anyFits(why, seen, shapes) {
-			return inputf("version %d cannot be read in the columns of version %d: %v; ask for ranges on either side of the change", v.number, end.Version(), why[len(why)-1])
+			return inputf("version %d cannot be read in the columns of version %d: %v; ask for ranges on either side of the change", v.number, s.end.Version(), why[len(why)-1])
 		}
 	}
-	return f.project(shapes[slices.Index(why, nil)], marked)
+	return f.project(shapes[slices.Index(why, nil)], s.marked)
 }
 
 // anyFits keeps for each shape why one of the tables seen so far does not fit it, and says whether
@@ -331,6 +433,7 @@ func (f *feed) rows(ctx context.Context) iter.Seq2[arrow.RecordBatch, error] {
 					return
 				}
 			}
+			f.drop(v.number)
 		}
 	}
 }

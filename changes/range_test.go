@@ -2,6 +2,7 @@ package changes_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -10,6 +11,7 @@ import (
 	"github.com/idemtable/idem"
 	"github.com/idemtable/idem/changes"
 	"github.com/idemtable/idem/delta"
+	"github.com/idemtable/idem/delta/store"
 	"github.com/idemtable/idem/delta/store/storetest"
 	"github.com/idemtable/idem/internal/inside"
 	"github.com/idemtable/idem/maintain"
@@ -251,16 +253,9 @@ func TestATableThatWasDroppedAndMadeAnew(t *testing.T) {
 	require.Empty(t, got)
 }
 
-// TestOnlyCommitsOfTheRangeAreRead: old ranges of long histories do not cost what came after.
-func TestOnlyCommitsOfTheRangeAreRead(t *testing.T) {
-	w := newHistory(t, 40)
-	for _, v := range []int64{10, 20, 30, 40} {
-		view, err := w.open().At(t.Context(), v)
-		require.NoError(t, err)
-		in := inside.Of(view)
-		require.NoError(t, in.Log.Checkpoint(t.Context(), view.Snapshot(), w.now))
-	}
-	faulty := storetest.NewFaulty(w.st)
+// reads are the commits that a request reads from a store, and how often, and what it gives.
+func reads(t *testing.T, st store.Store, r changes.Request) (map[string]int, []string) {
+	faulty := storetest.NewFaulty(st)
 	table, err := idem.OpenStore(t.Context(), faulty, idem.Options{Parallelism: 1})
 	require.NoError(t, err)
 	read := map[string]int{}
@@ -270,12 +265,63 @@ func TestOnlyCommitsOfTheRangeAreRead(t *testing.T) {
 		}
 		return storetest.Fault{}
 	}
-	got, err := feed(t.Context(), table, between(13, 14))
+	got, err := feed(t.Context(), table, r)
 	require.NoError(t, err)
-	require.Equal(t, inserts(13, 14), got)
-	delete(read, delta.CommitKey(41)) // is there a newer version?
-	require.Equal(t, map[string]int{
-		delta.CommitKey(11): 2, delta.CommitKey(12): 2, // the tables at 12 and at 14
-		delta.CommitKey(13): 4, delta.CommitKey(14): 4, // and times, columns, rows
-	}, read)
+	delete(read, delta.CommitKey(table.Version()+1)) // is there a newer version?
+	return read, got
+}
+
+// once are the commits of versions, each read once.
+func once(first, last int64) map[string]int {
+	out := map[string]int{}
+	for v := first; v <= last; v++ {
+		out[delta.CommitKey(v)] = 1
+	}
+	return out
+}
+
+// TestOnlyCommitsOfTheRangeAreReadAndOnce: old ranges of long histories do not cost what came after, and what is
+// asked for first (columns, times, instants) costs nothing beside the rows.
+func TestOnlyCommitsOfTheRangeAreReadAndOnce(t *testing.T) {
+	for _, own := range []string{"false", "true"} {
+		w := newHistory(t, 40, "delta.enableInCommitTimestamps", own)
+		for _, v := range []int64{10, 20, 30, 40} {
+			view, err := w.open().At(t.Context(), v)
+			require.NoError(t, err)
+			in := inside.Of(view)
+			require.NoError(t, in.Log.Checkpoint(t.Context(), view.Snapshot(), w.now))
+		}
+		read, got := reads(t, w.st, between(13, 14))
+		require.Equal(t, inserts(13, 14), got)
+		require.Equal(t, once(11, 14), read, "the table at 12, and the range")
+		read, got = reads(t, w.st, changes.Request{From: changes.Version(21)})
+		require.Equal(t, inserts(21, 40), got)
+		require.Equal(t, once(21, 40), read)
+		read, got = reads(t, w.st, changes.Request{})
+		require.Equal(t, inserts(1, 40), got)
+		require.Equal(t, once(0, 40), read)
+		read, got = reads(t, w.st, changes.Request{From: minute(21), To: minute(22)})
+		require.Equal(t, inserts(21, 22), got)
+		if own == "true" { // times stand in commits, which are looked through from the newest on
+			require.Equal(t, once(20, 40), read)
+		} else {
+			require.Equal(t, once(21, 22), read)
+		}
+	}
+}
+
+// TestCommitsThatAreTooManyToBeKept are read for the columns and once more for the rows.
+func TestCommitsThatAreTooManyToBeKept(t *testing.T) {
+	w := newHistory(t, 1)
+	for v := 2; v <= 4; v++ {
+		f := w.rows(fmt.Sprintf("f%d", v), v)
+		f.Stats = `{"pad":"` + strings.Repeat("x", 7<<20) + `"}`
+		w.commit(add(f))
+	}
+	w.commit(add(w.rows("f5", 5)))
+	read, got := reads(t, w.st, changes.Request{From: changes.Version(2)})
+	require.Equal(t, inserts(2, 5), got)
+	want := once(0, 5)
+	want[delta.CommitKey(4)] = 2
+	require.Equal(t, want, read)
 }

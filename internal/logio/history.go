@@ -37,18 +37,14 @@ func (l *Log) History(ctx context.Context, snap *delta.Snapshot) iter.Seq2[Commi
 }
 
 func (l *Log) history(ctx context.Context, snap *delta.Snapshot, yield func(Commit) bool) error {
-	own, err := ownTimes(snap)
+	dates, err := l.Dates(ctx, snap.Version())
+	if err == nil {
+		dates, err = dates.Under(snap)
+	}
 	if err != nil {
 		return err
 	}
-	ls, err := l.list(ctx, 0)
-	if err != nil {
-		return err
-	}
-	last := snap.Version()
-	first := ls.oldest(last)
-	times := ls.modTimes(first, last)
-	for v := last; v >= first; v-- {
+	for v := snap.Version(); v >= dates.Oldest; v-- {
 		actions, _, err := l.ReadCommit(ctx, v)
 		if errors.Is(err, store.ErrNotExist) {
 			return nil // cleaned away meanwhile, and all before it
@@ -56,17 +52,53 @@ func (l *Log) history(ctx context.Context, snap *delta.Snapshot, yield func(Comm
 		if err != nil {
 			return err
 		}
-		c := Commit{Version: v, Timestamp: times[v-first], Info: delta.InfoOf(actions)}
-		if own.at(v) {
-			if c.Timestamp, err = own.time(v, c.Info); err != nil {
-				return err
-			}
+		c := Commit{Version: v, Info: delta.InfoOf(actions)}
+		if c.Timestamp, err = dates.Time(v, c.Info); err != nil {
+			return err
 		}
 		if !yield(c) {
 			return nil
 		}
 	}
 	return nil
+}
+
+// Dates are the times of the commits that the log has up to a version.
+type Dates struct {
+	// Oldest is the first of the unbroken run of commits; the version after the last if there is none.
+	Oldest int64
+
+	files []time.Time // from Oldest on
+	own   span
+}
+
+// Dates lists the commits up to a version: their times are those of files.
+func (l *Log) Dates(ctx context.Context, last int64) (Dates, error) {
+	ls, err := l.list(ctx, 0)
+	if err != nil {
+		return Dates{}, err
+	}
+	first := ls.oldest(last)
+	return Dates{Oldest: first, files: ls.modTimes(first, last)}, nil
+}
+
+// Under gives the times as the definition of a table has them, which may keep them in commits.
+func (d Dates) Under(snap *delta.Snapshot) (Dates, error) {
+	own, err := ownTimes(snap)
+	d.own = own
+	return d, err
+}
+
+// InCommit says whether the time of a version stands in its commit.
+func (d Dates) InCommit(version int64) bool { return d.own.at(version) }
+
+// Time is that of a version, of whose commitInfo nothing is asked if InCommit is false. One that lacks its own
+// timestamp wraps delta.ErrCorrupt.
+func (d Dates) Time(version int64, info *delta.CommitInfo) (time.Time, error) {
+	if d.own.at(version) {
+		return d.own.time(version, info)
+	}
+	return d.files[version-d.Oldest], nil
 }
 
 // span says in which versions commits carry their own timestamps: from a version on, which was
