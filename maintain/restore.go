@@ -76,7 +76,8 @@ func (r *Restored) String() string {
 //
 // What must not go back stays as it is: the protocol keeps every feature that the table has since, ids
 // of columns and row ids are not given out again, identity columns go on where they were, and the
-// table's timestamps and column mapping stay on.
+// table's timestamps and column mapping stay on. Domains of users (of metadata that idem and Spark do not know)
+// stay as they are, as under Spark, whose RESTORE brings back the clustering alone.
 //
 // Tags of AppendWithTxn and its like that were recorded after the version restored are taken back:
 // a repeat of such a batch is [idem.ErrRestored], not skipped, however long ago and whatever later batch was

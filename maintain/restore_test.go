@@ -363,3 +363,24 @@ func TestARestoredFileKeepsTheRowIDsThatItWasGivenSince(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, given, ids())
 }
+
+// Spark's RESTORE brings back the clustering and no other domain.
+func TestRestoreLeavesTheDomainsOfUsers(t *testing.T) {
+	f := newFixture(t, idem.Definition{Properties: map[string]string{"delta.feature.domainMetadata": "supported"}})
+	set := func(domain, text string) {
+		f.commit("SET DOMAIN", delta.Action{Domain: &delta.DomainMetadata{Domain: domain, Configuration: text}})
+	}
+	set("mine", "old") // version 1
+	f.append(row{"a", 1, "x"})
+	set("mine", "new")
+	set("later", "one")
+	f.table = f.other()
+	f.restore(maintain.Version(1))
+	now := f.other().Snapshot()
+	require.Zero(t, now.NumFiles())
+	for domain, want := range map[string]string{"mine": "new", "later": "one"} {
+		is, ok := now.Domain(domain)
+		require.True(t, ok, domain)
+		require.Equal(t, want, is.Configuration)
+	}
+}
