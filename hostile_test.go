@@ -476,10 +476,6 @@ func TestLinksOutOfATableAreNotFollowed(t *testing.T) {
 		what, link, to string
 		run            func(d *disk) error
 	}{
-		{"a directory that is listed", "dir", "../other", func(d *disk) error {
-			_, err := maintain.VacuumTable(t.Context(), d.table, maintain.Vacuum{})
-			return err
-		}},
 		{"change data", "_change_data", "../other", func(d *disk) error {
 			_, err := d.table.Merge(t.Context(), rowsOf(order{"d1", 1, 5, "merged"}, order{"d1", 2, 5, "new"}), idem.Merge{On: []string{"id"}, Newer: []string{"seq"}})
 			return err
@@ -505,5 +501,28 @@ func TestLinksOutOfATableAreNotFollowed(t *testing.T) {
 		require.Equal(t, d.before, d.outside(t), "%s: %v", c.what, err)
 		require.Error(t, err, c.what)
 		classified(t, err)
+	}
+}
+
+// A vacuum goes past links that lead out: it deletes what it would without them, and nothing behind them.
+func TestVacuumGoesPastLinksOutOfATable(t *testing.T) {
+	p := newPrey(t)
+	for _, lite := range []bool{false, true} {
+		d := newDisk(t, p, map[string]string{"dir": "../other", "file.parquet": "../x.parquet", "loop": "loop", "day=d9": "../t2"})
+		at := int64(1)
+		d.commit(t, delta.Action{Remove: &delta.Remove{Path: p.file.Path, DeletionTimestamp: &at, DataChange: true}},
+			delta.Action{Remove: &delta.Remove{Path: "dir/" + stranger, DeletionTimestamp: &at, DataChange: true}},
+			delta.Action{Remove: &delta.Remove{Path: "file.parquet", DeletionTimestamp: &at, DataChange: true}})
+		d.clock.now = d.clock.now.Add(60 * 24 * time.Hour)
+		require.NoError(t, os.Chtimes(filepath.Join(d.root, p.file.Key), time.Unix(1, 0), time.Unix(1, 0)))
+		res, err := maintain.VacuumTable(t.Context(), d.table, maintain.Vacuum{Lite: lite})
+		require.NoError(t, err)
+		require.EqualValues(t, 1, res.Files)
+		require.NoFileExists(t, filepath.Join(d.root, p.file.Key))
+		require.Equal(t, d.before, d.outside(t))
+		for _, link := range []string{"dir", "file.parquet", "loop", "day=d9"} {
+			_, err := os.Lstat(filepath.Join(d.root, link))
+			require.NoError(t, err, "it is left where it is")
+		}
 	}
 }

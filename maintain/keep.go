@@ -51,6 +51,7 @@ func (v *vacuum) protect(ctx context.Context, snap *delta.Snapshot) error {
 	if err := v.forgotten(ctx, k, snap); err != nil {
 		return err
 	}
+	k.follow(v.links)
 	v.snap, v.keep = snap, k
 	return nil
 }
@@ -137,13 +138,73 @@ func (v *vacuum) resolved(r *delta.Remove, take func(*delta.Remove) error) error
 // listed finds the files to delete by listing the store.
 func (v *vacuum) listed(ctx context.Context) ([]doomed, error) {
 	s := &sieve{before: v.out.Before, keep: v.keep, names: newNames(v.snap)}
-	for info, err := range v.in.Env.Store.List(ctx, "", "") {
-		if err != nil {
-			return nil, fmt.Errorf("list the table: %w", err)
-		}
-		s.see(info)
+	links, err := v.list(ctx, s.see)
+	if err != nil {
+		return nil, err
 	}
-	return s.doomed(), nil
+	v.linked(links)
+	return slices.DeleteFunc(s.doomed(), func(f doomed) bool { return v.keep.has(f.key) }), nil
+}
+
+// list gives the objects of the table, and the symbolic links in it, which it goes past.
+func (v *vacuum) list(ctx context.Context, see func(store.Info)) (links map[string]string, err error) {
+	links = map[string]string{}
+	for after, more := "", true; more; {
+		more = false
+		for info, err := range v.in.Env.Store.List(ctx, "", after) {
+			var link *store.LinkError
+			if errors.As(err, &link) {
+				links[link.Key], after, more = link.Target, link.Key, true
+				break
+			}
+			if err != nil {
+				return nil, fmt.Errorf("list the table: %w", err)
+			}
+			if info.Target != "" {
+				links[info.Key] = info.Target
+			}
+			see(info)
+		}
+	}
+	return links, nil
+}
+
+// linked takes notice of links.
+func (v *vacuum) linked(links map[string]string) {
+	v.links = links
+	v.keep.follow(links)
+}
+
+// follow keeps what kept names lead to by links.
+func (k *keepers) follow(links map[string]string) {
+	if len(links) == 0 {
+		return
+	}
+	keep := func(key string) {
+		if real, ok := behind(key, links); ok {
+			k.keys[real] = struct{}{}
+		}
+	}
+	for _, key := range slices.Collect(maps.Keys(k.keys)) {
+		keep(key)
+	}
+	for f := range k.snap.Files() {
+		keep(f.Key)
+	}
+}
+
+// behind is the key of the object that a key names where links may be on the way; ok is false if one leads out
+// of the root. There is no link on the way to what a link leads to.
+func behind(key string, links map[string]string) (real string, ok bool) {
+	for element := range strings.SplitSeq(key, "/") {
+		real = path.Join(real, element)
+		if target, link := links[real]; link {
+			if real = target; target == "" {
+				return "", false
+			}
+		}
+	}
+	return real, true
 }
 
 // sieve tells the files that go from those that stay. It sees the objects of a table in the order of a list, and
@@ -270,6 +331,17 @@ func (v *vacuum) logged(ctx context.Context) ([]doomed, error) {
 				}
 			}
 		}
+	}
+	if strings.HasPrefix(v.in.Store.URL(), "file:") { // in a directory there may be links
+		links, err := v.list(ctx, func(store.Info) {})
+		if err != nil {
+			return nil, err
+		}
+		v.linked(links)
+		keys = slices.DeleteFunc(keys, func(key string) bool {
+			real, ok := behind(key, links)
+			return !ok || v.keep.has(key) || v.keep.has(real)
+		})
 	}
 	slices.Sort(keys)
 	return v.there(ctx, keys)

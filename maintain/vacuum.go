@@ -67,6 +67,10 @@ func (v *Vacuumed) String() string {
 // commit whose outcome is unknown are protected by their age, which the store's clock tells: that ours
 // is ahead of it makes no file older.
 //
+// A symbolic link in a directory on disk is not followed, and what one leads to stays if the table needs it under the
+// link's name. One that leads to a directory or outside the root is left where it is; an unneeded one to a file goes as a file of its age
+// does, without that file.
+//
 // It never touches the log, names that begin with _ or . (but for change data and the directories of
 // partition columns), directories of another table below the root, Iceberg's metadata, or anything
 // outside the root. The newest version is looked at again before every batch that is deleted.
@@ -100,6 +104,7 @@ type vacuum struct {
 	snap    *delta.Snapshot
 	keep    *keepers
 	older   map[string]struct{} // files that removals refer to which no checkpoint remembers
+	links   map[string]string   // symbolic links below the root, and the keys of what they lead to
 	out     Vacuumed
 }
 

@@ -27,7 +27,7 @@ import (
 //
 // Temporary files (see IsTemp) of killed processes stay until RemoveTemp; List does not show
 // them. Symbolic links inside the root are followed for reading a file; those that lead to a
-// directory or outside are errors in List. When an object is written or deleted, Hadoop's side
+// directory or outside are a LinkError in List. When an object is written or deleted, Hadoop's side
 // file (".NAME.crc") of an earlier one goes, since Spark would refuse the new object for it.
 type Dir struct {
 	fsys FS

@@ -253,10 +253,13 @@ func (w *walk) entry(e listed) bool {
 	if IsTemp(e.key) != w.temps {
 		return true
 	}
-	info, err := w.describe(e)
+	if e.Type()&fs.ModeSymlink != 0 {
+		return w.link(e)
+	}
+	info, err := e.Info()
 	switch {
 	case missing(err):
-		return true // gone since, or a link to nothing
+		return true // gone since
 	case err != nil:
 		return w.stop(fmt.Errorf("%q: %w", e.key, err))
 	case !info.Mode().IsRegular():
@@ -265,15 +268,27 @@ func (w *walk) entry(e listed) bool {
 	return w.yield(describe(e.key, info), nil)
 }
 
-func (w *walk) describe(e listed) (fs.FileInfo, error) {
-	if e.Type()&fs.ModeSymlink == 0 {
-		return e.Info()
-	}
+// link shows what a symbolic link leads to if that is a file below the root.
+func (w *walk) link(e listed) bool {
 	info, err := w.d.fsys.Stat(e.key)
-	if err == nil && info.IsDir() {
-		return nil, errors.New("a symbolic link to a directory, which is not followed; put the directory itself into the table")
+	if missing(err) {
+		return true // it leads to nothing
 	}
-	return info, err
+	target := ""
+	if r, ok := w.d.fsys.(realNames); ok {
+		target = r.RealName(e.key)
+	}
+	switch {
+	case err != nil:
+		return w.stop(&LinkError{e.key, target, err})
+	case info.IsDir():
+		return w.stop(&LinkError{e.key, target, errors.New("a symbolic link to a directory, which is not followed; put the directory itself into the table")})
+	case !info.Mode().IsRegular():
+		return true
+	}
+	out := describe(e.key, info)
+	out.Target = target
+	return w.yield(out, nil)
 }
 
 // Delete implements Store. What it removed is durable when it returns nil.

@@ -48,6 +48,10 @@ type FS interface {
 	SameFile(a, b fs.FileInfo) bool
 }
 
+// realNames is what an FS with symbolic links has besides: RealName is the name below the root of what a name
+// leads to, "" if it leads elsewhere or nowhere.
+type realNames interface{ RealName(name string) string }
+
 // File is an open file of an FS.
 type File interface {
 	io.Writer

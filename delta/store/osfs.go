@@ -140,6 +140,24 @@ func (o osFS) Stat(name string) (info fs.FileInfo, err error) {
 	return info, err
 }
 
+// RealName resolves the links of a name. Nothing is opened, so that it may look at what is outside.
+func (o osFS) RealName(name string) string {
+	local, err := localName(name)
+	if err != nil {
+		return ""
+	}
+	root, errRoot := filepath.EvalSymlinks(o.root)
+	file, err := filepath.EvalSymlinks(filepath.Join(o.root, local))
+	if errRoot != nil || err != nil {
+		return ""
+	}
+	below, err := filepath.Rel(root, file)
+	if err != nil || !filepath.IsLocal(below) {
+		return ""
+	}
+	return filepath.ToSlash(below)
+}
+
 func (o osFS) ReadDir(name string) (entries []fs.DirEntry, err error) {
 	err = o.directory(name, func(f *os.File) (err error) {
 		entries, err = f.ReadDir(-1)

@@ -22,6 +22,7 @@ package store
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"iter"
 	"time"
@@ -49,7 +50,22 @@ type Info struct {
 	Key     string
 	Size    int64
 	ModTime time.Time
+
+	// Target is the key of the object that a list shows under Key because Key is a symbolic link to it; ""
+	// for an object that stands there itself, as every one in an object store.
+	Target string
 }
+
+// LinkError is the error of a List that meets a symbolic link that it does not follow: to a directory, or out of
+// the root. A list after its Key goes on behind it.
+type LinkError struct {
+	Key    string
+	Target string // the key of what it leads to; "" if that is not below the root
+	Err    error
+}
+
+func (e *LinkError) Error() string { return fmt.Sprintf("%q: %v", e.Key, e.Err) }
+func (e *LinkError) Unwrap() error { return e.Err }
 
 // Store is an object store rooted at one table.
 type Store interface {

@@ -45,7 +45,8 @@ func (r *retrying) ReadsOutside() bool { return store.ReadsOutside(r.Store) }
 
 // decided says whether trying again cannot give another answer.
 func decided(ctx context.Context, err error) bool {
-	return err == nil || ctx.Err() != nil || errors.Is(err, store.ErrNotExist) || errors.Is(err, store.ErrTooLarge) ||
+	var link *store.LinkError
+	return err == nil || errors.As(err, &link) || ctx.Err() != nil || errors.Is(err, store.ErrNotExist) || errors.Is(err, store.ErrTooLarge) ||
 		errors.Is(err, store.ErrUnfit) || errors.Is(err, delta.ErrUnsupported) || errors.Is(err, context.Canceled)
 }
 
