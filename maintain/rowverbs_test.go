@@ -121,6 +121,7 @@ func TestOverwritePartitions(t *testing.T) {
 		require.Equal(t, idem.Committed, res.Outcome)
 		want := []string{"a/9/n", "b/3/z", "c/7/n"}
 		require.Equal(t, want, f.rows())
+		require.Equal(t, true, f.last().OperationParameters["isDynamicPartitionOverwrite"], "as Spark says it")
 		for _, table := range []*idem.Table{f.table, f.other()} {
 			res, err = overwrite(table, maintain.Overwrite{}, input...)
 			require.NoError(t, err)

@@ -281,3 +281,39 @@ func TestFilesOutsideTheRoot(t *testing.T) {
 	require.Len(t, report.Findings, 1, fmt.Sprint(report.Findings))
 	require.Equal(t, FileMissing, report.Findings[0].Rule)
 }
+
+// Which rows an overwrite wrote its commit says: those of the partitions that have new ones, or all.
+func TestThePayloadOfAnOverwriteIsOfItsPartitionsOrOfAll(t *testing.T) {
+	schema := arrow.NewSchema([]arrow.Field{{Name: "p", Type: arrow.BinaryTypes.String, Nullable: true}, {Name: "k", Type: arrow.PrimitiveTypes.Int64, Nullable: true}}, nil)
+	rows := func(list string) array.RecordReader {
+		batch, _, err := array.RecordFromJSON(memory.DefaultAllocator, schema, strings.NewReader(list))
+		require.NoError(t, err)
+		out, err := array.NewRecordReader(schema, []arrow.RecordBatch{batch})
+		require.NoError(t, err)
+		return out
+	}
+	m := &made{t: t, now: time.UnixMilli(now)}
+	m.store = store.NewMemClock(m.Now)
+	table, _, err := idem.CreateStore(t.Context(), m.store, idem.Definition{Schema: schema, PartitionBy: []string{"p"}}, idem.Options{Parallelism: 1, Clock: m})
+	require.NoError(t, err)
+	tag := func(v int64) idem.Txn { return idem.Txn{AppID: "loader", Version: v, VerifyPayload: true} }
+	_, err = table.ReplaceAll(t.Context(), rows(`[{"p":"a","k":1},{"p":"b","k":2}]`), idem.ReplaceAll{Txn: tag(1)})
+	require.NoError(t, err)
+	_, err = maintain.OverwritePartitions(t.Context(), table, rows(`[{"p":"b","k":3}]`), maintain.Overwrite{Txn: tag(2)})
+	require.NoError(t, err)
+	_, err = maintain.OverwritePartitions(t.Context(), table, rows(`[{"p":"b","k":3}]`), maintain.Overwrite{Txn: tag(3)})
+	require.NoError(t, err)
+	keeps(t, m)
+	for v, say := range map[int64]func(*delta.CommitInfo){
+		1: func(i *delta.CommitInfo) { i.OperationParameters["isDynamicPartitionOverwrite"] = true },
+		2: func(i *delta.CommitInfo) { delete(i.OperationParameters, "isDynamicPartitionOverwrite") },
+		3: func(i *delta.CommitInfo) { delete(i.OperationParameters, "isDynamicPartitionOverwrite") },
+	} {
+		twin := m.copied(t)
+		twin.edit(v, info(say))
+		report, err := Check(t.Context(), twin.store)
+		require.NoError(t, err)
+		found := slices.ContainsFunc(report.Findings, func(f Finding) bool { return f.Rule == TxnPayload && f.Version == v })
+		require.Equal(t, v != 1, found, "version %d: %v; where every partition has new files, both are the same", v, report.Findings)
+	}
+}

@@ -155,10 +155,13 @@ type write struct {
 // writes are the possible ones of a step: which of the columns that can have another value at each call the
 // rows had themselves is not in the log. There is none if nothing can be told.
 func (c *checker) writes(s *step) (out []write) {
-	slots := [][]*delta.Add{s.adds}
+	files := s.adds
 	var where *pred.Predicate
 	if s.info.OperationParameters["mode"] == "Overwrite" {
-		slots = overwritten(s)
+		var told bool
+		if files, told = overwritten(s); !told {
+			return nil
+		}
 		if text, ok := s.info.OperationParameters["predicate"].(string); ok {
 			e, err := expr.Parse(text)
 			if err == nil {
@@ -173,38 +176,29 @@ func (c *checker) writes(s *step) (out []write) {
 	if len(fleeting) > maxFleeting {
 		return nil
 	}
-	for _, files := range slots {
-		for set := range 1 << len(fleeting) {
-			one := write{files: files, where: where, without: map[string]bool{}}
-			for i, name := range fleeting {
-				if set&(1<<i) != 0 {
-					one.without[name] = true
-				}
+	for set := range 1 << len(fleeting) {
+		one := write{files: files, where: where, without: map[string]bool{}}
+		for i, name := range fleeting {
+			if set&(1<<i) != 0 {
+				one.without[name] = true
 			}
-			out = append(out, one)
 		}
+		out = append(out, one)
 	}
 	return out
 }
 
-// overwritten are the files that an overwrite may have made what they are: all or, since the log does not
-// say whether the partitions of the rows alone were meant, those of the partitions that have new ones.
-// There is none if nothing was added, as where the partitions held the rows already.
-func overwritten(s *step) [][]*delta.Add {
-	all := slices.Collect(s.after.Files())
-	if _, ok := s.info.OperationParameters["predicate"]; ok || len(s.after.PartitionColumns()) == 0 {
-		return [][]*delta.Add{all}
+// overwritten are the files in which the rows of an overwrite are: all or, if the partitions of the rows
+// alone were meant, those of the partitions that have new ones. It is not told which these are where the
+// partitions held the rows already.
+func overwritten(s *step) (files []*delta.Add, told bool) {
+	files = slices.Collect(s.after.Files())
+	if s.info.OperationParameters["isDynamicPartitionOverwrite"] != true {
+		return files, true
 	}
-	if len(s.adds) == 0 {
-		return nil
-	}
-	var own []*delta.Add
-	for _, f := range all {
-		if slices.ContainsFunc(s.adds, func(a *delta.Add) bool { return maps.EqualFunc(a.PartitionValues, f.PartitionValues, sameText) }) {
-			own = append(own, f)
-		}
-	}
-	return [][]*delta.Add{all, own}
+	return slices.DeleteFunc(files, func(f *delta.Add) bool {
+		return !slices.ContainsFunc(s.adds, func(a *delta.Add) bool { return maps.EqualFunc(a.PartitionValues, f.PartitionValues, sameText) })
+	}), len(s.adds) > 0
 }
 
 func sameText(a, b *string) bool { return (a == nil) == (b == nil) && (a == nil || *a == *b) }

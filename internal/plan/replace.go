@@ -375,6 +375,9 @@ func (p *Replace) parameters(snap *delta.Snapshot) map[string]any {
 	if p.Where != nil {
 		m["predicate"] = p.Where.String()
 	}
+	if p.Dynamic {
+		m["isDynamicPartitionOverwrite"] = true // as Spark says it
+	}
 	return m
 }
 
