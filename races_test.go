@@ -11,6 +11,7 @@ import (
 
 	"github.com/idemtable/idem"
 	"github.com/idemtable/idem/delta"
+	"github.com/idemtable/idem/maintain"
 )
 
 // commit puts the next version by hand, as another engine would.
@@ -132,6 +133,27 @@ func TestTheDefinitionChangesFirst(t *testing.T) {
 				require.ElementsMatch(t, v.want, f.rows())
 			})
 		}
+	}
+}
+
+// Files that were written before columns had ids are in no commit after: they lack the ids, and their digests do
+// not say of which columns they are.
+func TestColumnMappingIsTurnedOnFirst(t *testing.T) {
+	for _, v := range raced {
+		t.Run(v.name, func(t *testing.T) {
+			f := begun(t)
+			f.raced(func(o *idem.Table) {
+				_, err := maintain.EnableFeature(t.Context(), o, maintain.Enable{Feature: "columnMapping"})
+				require.NoError(t, err)
+			})
+			_, err := v.run(t.Context(), f.table)
+			require.ErrorIs(t, err, idem.ErrConflict)
+			res, err := v.run(t.Context(), f.table)
+			require.NoError(t, err)
+			require.Equal(t, idem.Committed, res.Outcome)
+			require.Equal(t, delta.MappingName, f.other().Snapshot().Mapping())
+			require.ElementsMatch(t, v.want, f.rows())
+		})
 	}
 }
 

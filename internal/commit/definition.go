@@ -126,8 +126,9 @@ func sameSet(a, b []string) bool {
 
 // DefinitionChange says in words what changed so that rows must be validated anew, "" if nothing
 // did. Another name or description, other harmless properties, added nullable columns, numbers
-// that identity columns have given, column mapping that gives each column its own name in files,
-// deletion vectors that may be written now and timestamps in commits are no such change.
+// that identity columns have given, deletion vectors that may be written now and timestamps in
+// commits are no such change. Column mapping that is turned on is one, though columns keep their names in
+// files: files must have the ids of their columns from then on, and tell of which columns their digests are.
 func DefinitionChange(old, now *delta.Metadata) string {
 	return definitionChange(old, now, false)
 }
@@ -155,8 +156,7 @@ func definitionChange(old, now *delta.Metadata, copiesNone bool) string {
 	if err != nil {
 		return "the schema changed"
 	}
-	c := comparison{mapped: !wakes(old.Configuration[mappingModeKey]) && wakes(now.Configuration[mappingModeKey])}
-	return c.structs(before, after)
+	return structChange(before, after)
 }
 
 func changedProperty(old, now map[string]string, copiesNone bool) string {
@@ -187,8 +187,6 @@ func harmlessFrom(key string, old, now map[string]string, copiesNone bool) bool 
 	switch {
 	case key == "delta.enableDeletionVectors":
 		return !wakes(was)
-	case key == mappingModeKey:
-		return !wakes(was) && strings.EqualFold(is, "name")
 	case key == mappingMaxIDKey:
 		before, errBefore := strconv.ParseInt("0"+was, 10, 64)
 		after, errAfter := strconv.ParseInt(is, 10, 64)
@@ -201,13 +199,8 @@ func harmlessFrom(key string, old, now map[string]string, copiesNone bool) bool 
 	return false
 }
 
-// comparison compares the columns of two definitions.
-type comparison struct {
-	mapped bool // column mapping was turned on in between
-}
-
-// structs compares two structs by the names of their fields.
-func (c comparison) structs(old, now *delta.Struct) string {
+// structChange compares two structs by the names of their fields.
+func structChange(old, now *delta.Struct) string {
 	after := make(map[string]*delta.Field, len(now.Fields))
 	for i := range now.Fields {
 		after[now.Fields[i].Name] = &now.Fields[i]
@@ -218,7 +211,7 @@ func (c comparison) structs(old, now *delta.Struct) string {
 		if !ok {
 			return gone(f.Name, now)
 		}
-		if why := c.fields(f, g); why != "" {
+		if why := fieldChange(f, g); why != "" {
 			return why
 		}
 		delete(after, f.Name)
@@ -240,17 +233,17 @@ func gone(name string, now *delta.Struct) string {
 	return fmt.Sprintf("column %s is gone", name)
 }
 
-func (c comparison) fields(old, now *delta.Field) string {
+func fieldChange(old, now *delta.Field) string {
 	if old.Nullable != now.Nullable {
 		return fmt.Sprintf("the nullability of column %s changed", old.Name)
 	}
-	if !c.sameMetadata(old, now) {
+	if !sameMetadata(old, now) {
 		return fmt.Sprintf("the metadata of column %s changed", old.Name)
 	}
-	return c.types(old.Name, old.Type, now.Type)
+	return typeChange(old.Name, old.Type, now.Type)
 }
 
-func (c comparison) types(name string, old, now delta.Type) string {
+func typeChange(name string, old, now delta.Type) string {
 	changed := fmt.Sprintf("the type of column %s changed", name)
 	switch a := old.(type) {
 	case *delta.Struct:
@@ -258,22 +251,22 @@ func (c comparison) types(name string, old, now delta.Type) string {
 		if !ok {
 			return changed
 		}
-		return c.structs(a, b)
+		return structChange(a, b)
 	case *delta.Array:
 		b, ok := now.(*delta.Array)
 		if !ok || a.ContainsNull != b.ContainsNull {
 			return changed
 		}
-		return c.types(name, a.Element, b.Element)
+		return typeChange(name, a.Element, b.Element)
 	case *delta.Map:
 		b, ok := now.(*delta.Map)
 		if !ok || a.ValueContainsNull != b.ValueContainsNull {
 			return changed
 		}
-		if why := c.types(name, a.Key, b.Key); why != "" {
+		if why := typeChange(name, a.Key, b.Key); why != "" {
 			return why
 		}
-		return c.types(name, a.Value, b.Value)
+		return typeChange(name, a.Value, b.Value)
 	}
 	switch now.(type) {
 	case *delta.Struct, *delta.Array, *delta.Map:
@@ -287,21 +280,14 @@ func (c comparison) types(name string, old, now delta.Type) string {
 
 // sameMetadata compares what a column's metadata demands; a comment demands nothing, and the last
 // number that an identity column has given only of those who give numbers: their commits hold a
-// definition too. A record of changes of type speaks of files that are there. Column mapping that was
-// turned on demands nothing of files in which the column has its own name.
-func (c comparison) sameMetadata(a, b *delta.Field) bool {
+// definition too. A record of changes of type speaks of files that are there.
+func sameMetadata(a, b *delta.Field) bool {
 	demands := func(f *delta.Field) map[string]json.RawMessage {
 		m := maps.Clone(f.Metadata)
 		for _, key := range []string{delta.CommentKey, delta.IdentityMarkKey, "delta.typeChanges"} {
 			delete(m, key)
 		}
-		if c.mapped {
-			maps.DeleteFunc(m, func(key string, _ json.RawMessage) bool { return strings.HasPrefix(key, mappingPrefix) })
-		}
 		return m
-	}
-	if c.mapped && b.PhysicalName() != a.Name {
-		return false
 	}
 	return maps.EqualFunc(demands(a), demands(b), func(x, y json.RawMessage) bool {
 		return bytes.Equal(bytes.TrimSpace(x), bytes.TrimSpace(y))

@@ -43,9 +43,9 @@ func TestDefinitionChangeOfProperties(t *testing.T) {
 		old, now *delta.Metadata
 		want     string
 	}{
-		{"mapping by the names that columns have", described(plain, nil), described(column("a", "long", numbered("1", "a")), named), ""},
-		{"mapping off, and then on", described(plain, map[string]string{"delta.columnMapping.mode": "none"}), described(column("a", "long", numbered("1", "a")), named), ""},
-		{"mapping by other names", described(plain, nil), described(column("a", "long", numbered("1", "p")), named), "the metadata of column a changed"},
+		{"mapping by the names that columns have, by ids which our files lack", described(plain, nil), described(column("a", "long", numbered("1", "a")), named), "the property delta.columnMapping.mode changed"},
+		{"mapping off, and then on", described(plain, map[string]string{"delta.columnMapping.mode": "none"}), described(column("a", "long", numbered("1", "a")), named), "the property delta.columnMapping.mode changed"},
+		{"mapping by other names", described(plain, nil), described(column("a", "long", numbered("1", "p")), named), "the property delta.columnMapping.mode changed"},
 		{"mapping by ids, which our files lack", described(plain, nil), described(column("a", "long", numbered("1", "a")), byID), "the property delta.columnMapping.mode changed"},
 		{"mapping gone", described(column("a", "long", numbered("1", "a")), named), described(plain, nil), "the property delta.columnMapping.maxColumnId changed"},
 		{"a column more under mapping", described(column("a", "long", numbered("1", "p")), named),

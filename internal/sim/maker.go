@@ -71,7 +71,7 @@ func (m *maker) job(own int, app string, version int64) *job {
 	m.fill(j, at, app)
 	if j.kind == appendTxn || j.kind.does().tags && m.dice.IntN(4) == 0 {
 		j.tag = tag
-		j.tag.VerifyPayload = m.dice.IntN(4) == 0 && j.kind != updateSlice && j.kind != overwriteParts
+		j.tag.VerifyPayload = m.dice.IntN(4) == 0 && j.kind != updateSlice
 		j.reapply = m.dice.IntN(2) == 0
 	}
 	return j
@@ -109,7 +109,7 @@ func (m *maker) fill(j *job, at int, app string) {
 	case alter:
 		j.what = []string{"+x1", "+x2", "sim.a=1", fmt.Sprintf("sim.b=%d", j.n)}[m.dice.IntN(4)]
 	case enable:
-		j.what = []string{"deletionVectors", "deletionVectors", "changeDataFeed", "inCommitTimestamp", "rowTracking", "v2Checkpoint"}[m.dice.IntN(6)]
+		j.what = []string{"deletionVectors", "deletionVectors", "changeDataFeed", "inCommitTimestamp", "rowTracking", "v2Checkpoint", "columnMapping", "columnMapping"}[m.dice.IntN(8)]
 	}
 }
 
