@@ -150,6 +150,15 @@ func (in *Intent) validateActions() error {
 	return nil
 }
 
+// Proof is the tag whose record, that version or a later one, proves that the work of the commit is in the table;
+// nil if there is none. What is recorded says nothing of a tag that is moved back.
+func (in *Intent) Proof() *Tag {
+	if in.Rewind {
+		return nil
+	}
+	return in.Tag
+}
+
 // Blind says whether the commit is a blind append: it only adds, and has read nothing.
 func (in *Intent) Blind() bool {
 	return in.BlindAppend && !in.Reads.any() &&

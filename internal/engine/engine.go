@@ -111,9 +111,9 @@ type Outcome struct {
 type UnknownError struct {
 	Version  int64 // where the commit was proposed
 	TxnID    string
-	TableID  string // "" if the table was being created
-	Tag      *commit.Tag
-	Files    []string // keys of the files that the commit adds
+	TableID  string      // "" if the table was being created
+	Tag      *commit.Tag // whose record proves that the commit landed; nil if there is none
+	Files    []string    // keys of the files that the commit adds
 	Attempts int
 	Cause    error // the last answer of the store
 }

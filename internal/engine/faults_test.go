@@ -298,6 +298,36 @@ func TestReadBackEnds(t *testing.T) {
 	require.InDelta(t, 10*time.Second, w.clock.now.Sub(began), float64(time.Second), "by the virtual clock")
 }
 
+// A record that is as high as before is no sign that a tag was moved back.
+func TestATagMovedBackThatLooksCleanedAway(t *testing.T) {
+	tag := commit.Tag{AppID: "app", Version: 2}
+	planner := func() *plans {
+		return &plans{txnID: txnID(1), tag: &tag, make: func(*delta.Snapshot, int) (*commit.Intent, error) { return &commit.Intent{Rewind: true}, nil }}
+	}
+	w := newWorld(t)
+	w.foreign(delta.Action{Txn: &delta.Txn{AppID: "app", Version: 5}}, add("five"))
+	w.foreign(add("c"))
+	p := w.process(
+		storetest.Rule{Op: storetest.OpPutIfAbsent, Times: 1, Fault: storetest.Fault{Kind: storetest.DiskFull}},
+		storetest.Rule{Op: storetest.OpList, Times: 1, Fault: storetest.Fault{Kind: storetest.StaleList, K: 1}},
+	)
+	_, err := p.commit(t.Context(), planner())
+	require.ErrorIs(t, err, commit.ErrUnknownOutcome)
+	var u *engine.UnknownError
+	require.ErrorAs(t, err, &u)
+	w.foreign(add("d"))
+	require.NoError(t, p.Log.Checkpoint(t.Context(), w.snapshot(), w.clock.Now()))
+	for v := range u.Version + 1 {
+		require.NoError(t, w.mem.Delete(t.Context(), delta.CommitKey(v)))
+	}
+	_, err = p.Resolve(t.Context(), u)
+	require.ErrorIs(t, err, commit.ErrUnknownOutcome)
+	out, err := w.process().commit(t.Context(), planner())
+	require.NoError(t, err)
+	require.Equal(t, engine.Committed, out.Kind)
+	require.EqualValues(t, 2, out.Recorded)
+}
+
 // Version taken, then cleaned away before it could be read: a duplicate delivery looks like this,
 // too. Only the tag can tell.
 func TestTakenThenCleanedAway(t *testing.T) {

@@ -150,7 +150,8 @@ func (r *run) advance(winners []*commit.Winner) (*delta.Snapshot, error) {
 
 // decide looks for the tag in the newest table, when the version that was proposed was cleaned away.
 func (r *run) decide(ctx context.Context) commit.Event {
-	if r.in.Tag == nil {
+	tag := r.in.Proof()
+	if tag == nil {
 		return commit.EventTagMissing
 	}
 	ctx, cancel := r.e.timeout(context.WithoutCancel(ctx), r.e.ReadBackTimeout)
@@ -159,7 +160,7 @@ func (r *run) decide(ctx context.Context) commit.Event {
 	if err != nil || r.in.TableID != "" && snap.Metadata().ID != r.in.TableID {
 		return commit.EventTagMissing
 	}
-	found, err := r.skips(ctx, snap, *r.in.Tag, true)
+	found, err := r.skips(ctx, snap, *tag, true)
 	if err != nil || !found {
 		return commit.EventTagMissing
 	}
@@ -236,7 +237,7 @@ func (r *run) halted(ctx context.Context) error {
 
 func (r *run) unknown(version int64) error {
 	return &UnknownError{
-		Version: version, TxnID: r.txnID, TableID: r.in.TableID, Tag: r.in.Tag, Files: r.in.Files(),
+		Version: version, TxnID: r.txnID, TableID: r.in.TableID, Tag: r.in.Proof(), Files: r.in.Files(),
 		Attempts: r.attempts, Cause: r.causes(),
 	}
 }
