@@ -52,6 +52,41 @@ func TestATableThatWasLeftOpen(t *testing.T) {
 		_, err = old.RewindTxn(f.Context, "a", 3)
 		require.ErrorIs(t, err, idem.ErrInput)
 	})
+
+	t.Run("is of a table that was dropped and made anew since: it writes nothing, and one that is opened begins afresh", func(t *testing.T) {
+		f := tabletest.New(t, 3, tabletest.Definition(nil, nil))
+		tag := idem.Txn{AppID: "a", Version: 5}
+		_, err := f.Table.AppendWithTxn(f.Context, rows(), tag)
+		require.NoError(t, err)
+		for info, err := range f.Store.List(f.Context, "", "") {
+			require.NoError(t, err)
+			require.NoError(t, f.Store.Delete(f.Context, info.Key))
+		}
+		anew, _, err := idem.CreateStore(f.Context, f.Store, tabletest.Definition(nil, nil), tabletest.Options(4, f.Clock))
+		require.NoError(t, err)
+		f.Clock.Advance(time.Minute)
+		for name, write := range map[string]func(*idem.Table) (*idem.Result, error){
+			"AppendWithTxn": func(table *idem.Table) (*idem.Result, error) { return table.AppendWithTxn(f.Context, rows(), tag) },
+			"Append": func(table *idem.Table) (*idem.Result, error) {
+				return table.Append(f.Context, rows(), idem.Append{Reason: "test"})
+			},
+			"ReplaceAll": func(table *idem.Table) (*idem.Result, error) {
+				return table.ReplaceAll(f.Context, rows2(), idem.ReplaceAll{})
+			},
+			"Merge": func(table *idem.Table) (*idem.Result, error) { return table.Merge(f.Context, rows(), merge) },
+		} {
+			_, err = write(f.Table)
+			require.ErrorIs(t, err, idem.ErrConflict, name)
+			require.ErrorContains(t, err, "open it again", name)
+		}
+		v, err := anew.Refresh(f.Context)
+		require.NoError(t, err)
+		require.Zero(t, v)
+		res, err := anew.AppendWithTxn(f.Context, rows(), tag)
+		require.NoError(t, err)
+		require.Equal(t, idem.Committed, res.Outcome)
+		f.Check(t, tabletest.Of(row))
+	})
 }
 
 func rows2() tabletest.Rereader {

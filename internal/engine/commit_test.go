@@ -304,20 +304,42 @@ func TestNoZombieBelowACheckpoint(t *testing.T) {
 	require.Equal(t, []string{"a", "b", "new-1"}, w.files())
 }
 
+// A process that holds a table open must not write into another one that was made at its place, however long
+// the log of that is by now, nor skip because of a tag that the old one had.
 func TestTableMadeAnewWhileAsleep(t *testing.T) {
-	w := newWorld(t)
-	w.foreign(add("c"))
-	p := w.process()
-	for key := range w.mem.List(t.Context(), "", "") {
-		require.NoError(t, w.mem.Delete(t.Context(), key.Key))
+	tag := &commit.Tag{AppID: "app", Version: 5}
+	for name, after := range map[string]time.Duration{"a moment ago": logio.SameFor, "while it slept": logio.FreshFor} {
+		for versions := range 6 {
+			for what, planner := range map[string]func() engine.Planner{
+				"append":    func() engine.Planner { return appends(1, nil) },
+				"overwrite": func() engine.Planner { return rewrites(1) },
+				"skip":      func() engine.Planner { return tagged{plans: appends(1, tag)} },
+				"no changes": func() engine.Planner {
+					return &plans{txnID: txnID(1), make: func(*delta.Snapshot, int) (*commit.Intent, error) { return nil, nil }}
+				},
+			} {
+				t.Run(fmt.Sprintf("%s, %s, %d versions since", what, name, versions), func(t *testing.T) {
+					w := newWorld(t)
+					w.foreign(add("c"), delta.Action{Txn: &delta.Txn{AppID: "app", Version: 5}})
+					p := w.process()
+					for key := range w.mem.List(t.Context(), "", "") {
+						require.NoError(t, w.mem.Delete(t.Context(), key.Key))
+					}
+					m := definition()
+					m.ID = "another"
+					w.foreign(created(m)...)
+					for i := range versions {
+						w.foreign(add(fmt.Sprintf("other-%d", i)))
+					}
+					w.clock.now = w.clock.now.Add(after)
+					_, err := p.commit(t.Context(), planner())
+					require.ErrorIs(t, err, commit.ErrConflict)
+					require.ErrorContains(t, err, "open it again")
+					require.EqualValues(t, versions, w.snapshot().Version(), "nothing was put")
+				})
+			}
+		}
 	}
-	m := definition()
-	m.ID = "another"
-	w.foreign(created(m)...)
-	w.clock.now = w.clock.now.Add(logio.FreshFor)
-	out, err := p.commit(t.Context(), appends(1, nil))
-	require.ErrorIs(t, err, commit.ErrConflict)
-	requireTruth(t, w, p, txnID(1), out, err)
 }
 
 func TestCheckpointAfterCommit(t *testing.T) {

@@ -122,7 +122,10 @@ func (r *run) refused(ctx context.Context, refreshed bool, err error) (commit.Ev
 		return r.fail(err), 0
 	}
 	old := r.snap.Version()
-	if r.refresh(ctx) != nil || r.snap.Version() == old {
+	switch moved := r.refresh(ctx); {
+	case errors.Is(moved, commit.ErrConflict):
+		return r.fail(moved), 0 // another table is there
+	case moved != nil, r.snap.Version() == old:
 		return r.fail(err), 0
 	}
 	return r.fail(fmt.Errorf("version %d, which is not the newest any more, cannot be read as it was (%v): call again: %w", old, err, commit.ErrConflict)), 0
@@ -231,6 +234,11 @@ func (r *run) prove(ctx context.Context) commit.Event {
 			return commit.EventBehind
 		}
 	}
+	if same, err := r.same(ctx, last); err != nil {
+		return r.fail(err)
+	} else if !same {
+		return commit.EventBehind
+	}
 	r.e.Log.Saw(last, began)
 	return commit.EventFresh
 }
@@ -255,6 +263,7 @@ func (r *run) propose(ctx context.Context, step commit.Step) commit.Event {
 	r.asked = r.e.Clock.Now()
 	switch {
 	case err == nil:
+		r.e.Log.Knows(step.Version, r.data)
 		r.e.Log.Saw(step.Version, began)
 		return commit.EventCreated
 	case errors.Is(err, store.ErrUnfit):
@@ -278,6 +287,14 @@ func (r *run) prepare(ctx context.Context, version int64) (event commit.Event, o
 			}
 			return commit.EventBehind, false
 		}
+	}
+	if same, err := r.same(ctx, version-1); err != nil {
+		return r.refuse(err), false
+	} else if !same {
+		if err := r.outdated(ctx); err != nil {
+			return r.refuse(err), false
+		}
+		return commit.EventBehind, false
 	}
 	if err := r.vacuumed(ctx); err != nil {
 		return r.refuse(err), false
@@ -304,6 +321,15 @@ func (r *run) prepare(ctx context.Context, version int64) (event commit.Event, o
 		return r.refuse(fmt.Errorf("plan of %s: %w", r.in.Info.Operation, err)), false
 	}
 	return 0, true
+}
+
+// same says whether the log that a commit is to follow at a version is the one that was read. One that was dropped
+// and made anew meanwhile would take the commit for its own, or have a gap before it.
+func (r *run) same(ctx context.Context, version int64) (bool, error) {
+	if version < 0 {
+		return true, nil
+	}
+	return r.e.Log.Same(ctx, version)
 }
 
 func (r *run) refuse(err error) commit.Event {

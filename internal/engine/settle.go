@@ -62,6 +62,9 @@ func (r *run) lookAround(ctx context.Context, version int64) (commit.Event, erro
 	case tail.Last >= version, version > 0 && !tail.Whole:
 		return commit.EventOvertaken, nil
 	}
+	if same, err := r.same(ctx, version-1); err != nil || !same {
+		return commit.EventOvertaken, err
+	}
 	return commit.EventAbsent, nil
 }
 
@@ -71,6 +74,11 @@ func (r *run) rebase(ctx context.Context, version int64) (commit.Event, int64) {
 		return r.joinCreated(ctx), 0
 	}
 	began := r.e.Clock.Now()
+	if same, err := r.same(ctx, version-1); err != nil {
+		return r.fail(err), 0
+	} else if !same {
+		return commit.EventBehind, 0
+	}
 	winners, err := r.winners(ctx, version)
 	if err != nil {
 		return r.fail(err), 0

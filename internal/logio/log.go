@@ -55,6 +55,10 @@ type Log struct {
 	base   checkpoint // the one that the last Load began with; no parts: none
 	seen   int64      // a version that was the newest at seenAt
 	seenAt time.Time
+
+	mark    mark      // the newest commit whose bytes are known
+	pending mark      // one that was read since
+	sameAt  time.Time // when the log was seen to be the one that mark is of
 }
 
 // New gives the log of the table whose root is the store's.
@@ -116,6 +120,9 @@ func (l *Log) load(ctx context.Context, target int64) (*delta.Snapshot, error) {
 	for range loadAttempts {
 		var snap *delta.Snapshot
 		began := l.opts.Clock.Now()
+		if target < 0 {
+			l.begin(began)
+		}
 		if snap, err = l.loadOnce(ctx, target); err == nil {
 			if target < 0 {
 				l.Saw(snap.Version(), began)
@@ -238,6 +245,9 @@ func (l *Log) Saw(version int64, at time.Time) {
 	defer l.mu.Unlock()
 	if at.After(l.seenAt) || at.Equal(l.seenAt) && version > l.seen {
 		l.seen, l.seenAt = version, at
+	}
+	if l.pending.known && l.pending.version == version {
+		l.mark = l.pending
 	}
 }
 

@@ -15,14 +15,21 @@ import (
 const FreshFor = 10 * time.Minute
 
 // Refresh gives the newest snapshot, reading only the commits that prev lacks: one by one until
-// one is absent if prev was the newest a short while ago, else with one list. nil is a Load.
+// one is absent if prev was the newest a short while ago, else with one list. nil is a Load, and so is a
+// table that is not the one that prev is of.
 func (l *Log) Refresh(ctx context.Context, prev *delta.Snapshot) (*delta.Snapshot, error) {
 	if prev == nil {
 		return l.Load(ctx)
 	}
 	began := l.opts.Clock.Now()
+	same, err := l.Same(ctx, prev.Version())
+	if err != nil {
+		return nil, fmt.Errorf("refresh the table from version %d: %w", prev.Version(), err)
+	}
+	if !same {
+		return l.Load(ctx)
+	}
 	var snap *delta.Snapshot
-	var err error
 	if l.SeenWithin(prev.Version(), FreshFor) {
 		snap, err = l.walk(ctx, prev)
 	} else {

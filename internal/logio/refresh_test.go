@@ -36,7 +36,7 @@ func TestRefresh(t *testing.T) {
 	next, err = l.Refresh(t.Context(), next)
 	require.NoError(t, err)
 	require.EqualValues(t, 7, next.Version())
-	require.Equal(t, map[storetest.Op]int{storetest.OpGet: 1, storetest.OpList: 1}, faulty.Counts(), "seen long ago: one list")
+	require.Equal(t, map[storetest.Op]int{storetest.OpGet: 2, storetest.OpList: 1}, faulty.Counts(), "seen long ago: one list, and whether it is the same log")
 }
 
 // The next version is absent because it was cleaned away: that is not "nothing new".

@@ -133,6 +133,7 @@ func (l *Log) ReadCommit(ctx context.Context, version int64) ([]delta.Action, []
 	if err != nil {
 		return nil, data, fmt.Errorf("read commit %d: %w", version, err)
 	}
+	l.Knows(version, data)
 	return actions, data, nil
 }
 
