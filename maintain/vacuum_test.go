@@ -88,6 +88,23 @@ func TestVacuumKeepsByAge(t *testing.T) {
 	require.EqualValues(t, 2, f.vacuum(maintain.Vacuum{}).Files)
 }
 
+// TestVacuumAtTheAge: what is just as old as the retention stays, what is a millisecond older goes.
+func TestVacuumAtTheAge(t *testing.T) {
+	for _, lite := range []bool{false, true} {
+		f := newFixture(t, idem.Definition{})
+		f.append(row{"a", 1, "x"})
+		removed, at := f.dataFiles()[0], f.clock.now
+		f.put("part-dead.parquet")
+		f.delete("id = 1")
+		f.clock.now = at.Add(7 * day)
+		require.Zero(t, f.vacuum(maintain.Vacuum{Lite: lite}).Files)
+		f.clock.now = f.clock.now.Add(time.Millisecond)
+		f.vacuum(maintain.Vacuum{Lite: lite})
+		require.False(t, f.has(removed))
+		require.Equal(t, lite, f.has("part-dead.parquet"), "the log knows nothing of it")
+	}
+}
+
 func TestVacuumRetention(t *testing.T) {
 	for _, c := range []struct {
 		why     string
@@ -357,7 +374,9 @@ func TestVacuumGoesByTheStoresClock(t *testing.T) {
 	f := newFixture(t, idem.Definition{})
 	f.append(row{"a", 1, "x"})
 	f.put("part-dead.parquet")
-	f.clock.now = f.clock.now.Add(8 * day)
+	f.clock.now = f.clock.now.Add(day)
+	f.put("part-as-old-as-the-retention.parquet")
+	f.clock.now = f.clock.now.Add(7 * day)
 	f.put("part-of-a-writer-at-work.parquet")
 	ahead := f.options()
 	ahead.Clock = &clock{now: f.clock.now.Add(30 * day)}
@@ -366,6 +385,7 @@ func TestVacuumGoesByTheStoresClock(t *testing.T) {
 	require.NoError(t, err)
 	require.EqualValues(t, 1, f.vacuum(maintain.Vacuum{}).Files)
 	require.True(t, f.has("part-of-a-writer-at-work.parquet"), "it is a moment old, whatever our clock says")
+	require.True(t, f.has("part-as-old-as-the-retention.parquet"), "by the clock that is not ahead")
 	require.False(t, f.has("part-dead.parquet"))
 }
 

@@ -166,6 +166,26 @@ func TestDedupeEqualsNaive(t *testing.T) {
 	})
 }
 
+// TestDedupeOfFewKeysWithManyRows: rows are divided between keys, so that a part ends that has one key only,
+// wherever the sample of keys falls.
+func TestDedupeOfFewKeysWithManyRows(t *testing.T) {
+	mem := checked(t)
+	for _, often := range [][]int64{{200, 200}, {400, 2}, {2, 400}, {200, 2, 200}, {2, 400, 2}, {1, 1, 400}} {
+		var list []change
+		for k, n := range often {
+			for at := range n {
+				list = append(list, change{k: int64(k), at: at})
+			}
+		}
+		want, identical, older, ties := naive(list, 1)
+		require.Zero(t, ties)
+		got, d, err := dedupe(t, mem, t.TempDir(), list, []int{50}, 1, []int{2})
+		require.NoError(t, err)
+		require.Equal(t, sorted(want), sorted(got), "%v", often)
+		require.Equal(t, [2]int64{identical, older}, [2]int64{d.Identical, d.Older})
+	}
+}
+
 func TestDedupeOutputIsDeterministic(t *testing.T) {
 	mem := checked(t)
 	var list []change

@@ -529,6 +529,29 @@ func TestWhatAMergeDoesToAFileWithVectors(t *testing.T) {
 	}
 }
 
+// TestARedoneMergeInsertsWhatIsNewByThen: another writer inserts a row, newer than ours, while the merge is
+// under way: it is in one part of a source that has many, and changes nothing else.
+func TestARedoneMergeInsertsWhatIsNewByThen(t *testing.T) {
+	const n = 200
+	for _, theirs := range []int64{1, n / 2, n} {
+		mem := checked(t)
+		l := newLake(t.Context(), t, mem, traits{})
+		l.env.MemoryBytes = 4 << 10
+		m := l.upsert(series(n, 2, "ours"), false)
+		l.plan(m)
+		require.EqualValues(t, n, m.Counts.Inserted)
+		l.appended([]changeOf{{item{theirs, 3, "p1", "theirs"}, ""}})
+		l.land(l.plan(m))
+		require.NoError(t, m.Close())
+		require.Equal(t, []int64{n - 1, 0, 1}, []int64{m.Counts.Inserted, m.Counts.Updated, m.Counts.SkippedOlder})
+		found := l.rows()
+		require.Len(t, found, n)
+		for k, r := range found {
+			require.Equal(t, k == theirs, r.v == "theirs", "%s", r)
+		}
+	}
+}
+
 func must(f *delta.Add, ok bool) *delta.Add {
 	if !ok {
 		panic("the file is not live")

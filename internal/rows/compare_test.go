@@ -1,6 +1,8 @@
 package rows_test
 
 import (
+	"cmp"
+	"math"
 	"math/big"
 	"testing"
 
@@ -43,6 +45,46 @@ func TestKeyRelation(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestFloatsThatAreOneKey: every NaN is one key, above all numbers, and the two zeros are one.
+func TestFloatsThatAreOneKey(t *testing.T) {
+	ascending := [][]float64{
+		{math.Inf(-1)}, {-1}, {-math.SmallestNonzeroFloat32}, {math.Copysign(0, -1), 0}, {math.SmallestNonzeroFloat32}, {1}, {math.Inf(1)},
+		{math.NaN(), -math.NaN(), math.Float64frombits(0x7ff8_0000_2000_0000), math.Float64frombits(0xfff8_0000_2000_0000)},
+	}
+	wide, narrow := array.NewFloat64Builder(memory.DefaultAllocator), array.NewFloat32Builder(memory.DefaultAllocator)
+	defer wide.Release()
+	defer narrow.Release()
+	var key []int
+	for k, list := range ascending {
+		for _, x := range list {
+			wide.Append(x)
+			narrow.Append(float32(x))
+			key = append(key, k)
+		}
+	}
+	both := []arrow.Array{wide.NewArray(), narrow.NewArray()}
+	for _, x := range both {
+		defer x.Release()
+		for _, y := range both {
+			left, right := []arrow.Array{x}, []arrow.Array{y}
+			equal, err := rows.NewEquality(left, right)
+			require.NoError(t, err)
+			order, err := rows.NewOrder(left, right)
+			require.NoError(t, err)
+			hx, hy := make([]uint64, len(key)), make([]uint64, len(key))
+			rows.HashKeys(left, hx)
+			rows.HashKeys(right, hy)
+			for i := range key {
+				for j := range key {
+					require.Equal(t, key[i] == key[j], equal.Equal(i, j), "%s = %s", x.ValueStr(i), y.ValueStr(j))
+					require.Equal(t, cmp.Compare(key[i], key[j]), order.Compare(i, j), "%s <=> %s", x.ValueStr(i), y.ValueStr(j))
+					require.Equal(t, key[i] == key[j], hx[i] == hy[j], "hashes of %s and %s", x.ValueStr(i), y.ValueStr(j))
+				}
+			}
+		}
+	}
 }
 
 func TestNestedEquality(t *testing.T) {

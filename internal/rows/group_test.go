@@ -256,6 +256,36 @@ func TestLatestAtMostTenTies(t *testing.T) {
 	}
 }
 
+// TestLatestManyPartitions: what is counted and kept does not depend on how keys fall into partitions.
+func TestLatestManyPartitions(t *testing.T) {
+	const keys = 20_000
+	b := array.NewRecordBuilder(memory.DefaultAllocator, arrow.NewSchema([]arrow.Field{
+		{Name: "k", Type: arrow.PrimitiveTypes.Int64}, {Name: "o", Type: arrow.PrimitiveTypes.Int64}}, nil))
+	defer b.Release()
+	for o := range int64(3) { // of a key that 3 divides the newest row stands twice, of the others one is the newest
+		for k := range int64(keys) {
+			b.Field(0).(*array.Int64Builder).Append(k)
+			b.Field(1).(*array.Int64Builder).Append(min(o, 1+min(k%3, 1)))
+		}
+	}
+	batch := b.NewRecordBatch()
+	defer batch.Release()
+	want := rows.Latest{}
+	for k := range int32(keys) {
+		if k%3 == 0 {
+			want.Keep, want.Identical, want.Older = append(want.Keep, keys+k), want.Identical+1, want.Older+1
+		}
+	}
+	for k := range int32(keys) {
+		if k%3 != 0 {
+			want.Keep, want.Older = append(want.Keep, 2*keys+k), want.Older+2
+		}
+	}
+	got, err := rows.LatestByKey(batch, []int{0}, []int{1}, []int{0, 1})
+	require.NoError(t, err)
+	require.Equal(t, want, *got)
+}
+
 func TestLatestNoSuchColumn(t *testing.T) {
 	b := fromJSON(t, memory.DefaultAllocator, `[]`, arrow.PrimitiveTypes.Int64)
 	_, err := rows.LatestByKey(b, []int{1}, nil, nil)

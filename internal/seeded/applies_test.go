@@ -104,6 +104,8 @@ func TestEverySeedApplies(t *testing.T) {
 			changed, err := s.changed()
 			require.NoError(t, err)
 			require.NoError(t, c.check(&s, changed))
+			_, err = weave(s.file, []*seed{&s})
+			require.NoError(t, err)
 			for _, by := range s.caught {
 				require.NoError(t, exists(c.packages, by))
 			}

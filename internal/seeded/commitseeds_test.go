@@ -206,8 +206,8 @@ var commitSeeds = []seed{
 		name:   "a call that was superseded is given as committed",
 		breaks: "contract §1.3: Superseded, its rows may never have been written",
 		file:   "writer.go",
-		old:    "engine.Superseded: Superseded,",
-		new:    "engine.Superseded: Committed,",
+		old:    "\tcase engine.Superseded:\n",
+		new:    "\tcase engine.Superseded:\n\t\tres.Outcome = Committed\n",
 		caught: []suite{in("", "TestSecondCallOfAppendWithTxn")},
 	},
 	{

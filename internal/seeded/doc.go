@@ -8,7 +8,9 @@
 //
 //   - Every run of the tests checks that each seed still applies, and that the changed file still has
 //     its types: so the list cannot rot.
-//   - With -seeded.run every seed is built and run against its suites. One that no suite catches is a
-//     hole in the tests, and fails.
+//   - With -seeded.run every seed is built and run against its suites, as .ci/run does. One that no suite
+//     catches is a hole in the tests, and fails. All seeds are in one build, each switched on by itself
+//     (the switch is in the overlay, never in the source); what draws its cases draws the same ones in
+//     each run.
 //   - With -seeded.update as well, docs/seeded.md is written: what caught what.
 package seeded

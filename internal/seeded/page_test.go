@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"os"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -42,13 +41,8 @@ func known(text string) map[string]string {
 	return out
 }
 
-// writing is held by who writes the page.
-var writing sync.Mutex
-
 // update writes the page: what was caught now, and of what was not run what the page says.
 func update(t *testing.T, findings []*finding) {
-	writing.Lock()
-	defer writing.Unlock()
 	text, err := os.ReadFile(pageFile)
 	if err != nil && !os.IsNotExist(err) {
 		t.Error(err)

@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -24,11 +26,15 @@ var (
 	updateFlag = flag.Bool("seeded.update", false, "with -seeded.run: write what was caught into docs/seeded.md")
 )
 
-// atOnce is how many builds are made and run side by side.
+// atOnce is how many packages are compiled, and suites run, side by side.
 const atOnce = 2
 
 // limit ends a suite that hangs with a seed in it.
 const limit = "5m"
+
+// drawn makes the tests that draw their cases draw the same ones each time, and look for no shortest one of
+// those that fail.
+var drawn = []string{"RAPID_SEED=1", "RAPID_CHECKS=250", "RAPID_SHRINKTIME=0s", "RAPID_NOFAILFILE=true"}
 
 // finding is what became of a suite with a seed in it.
 type finding struct {
@@ -36,7 +42,7 @@ type finding struct {
 	suite  suite
 	failed []string // the tests that failed
 	took   time.Duration
-	err    error // the seed is broken: it was not built, or nothing came to an end
+	err    error // the seed is broken: no test ran, or one did not come to an end
 }
 
 func (f *finding) caught() bool { return f.err == nil && len(f.failed) > 0 }
@@ -46,9 +52,13 @@ func TestEverySeedIsCaught(t *testing.T) {
 		return // takes minutes: the rooms' own tests come first, and TestEverySeedApplies keeps the list whole
 	}
 	began := time.Now()
-	findings := runAll(t)
+	c := newCrew(chosen())
+	if len(c.findings) == 0 {
+		t.Fatal("no seed is like that")
+	}
+	c.run(t)
 	shown := 0
-	for _, f := range findings {
+	for _, f := range c.findings {
 		switch {
 		case f.err != nil:
 			t.Errorf("%s: the seed is broken: %v", f.seed.name, f.err)
@@ -58,7 +68,7 @@ func TestEverySeedIsCaught(t *testing.T) {
 			shown++
 		}
 	}
-	t.Logf("seeded: %d seeds, %d suites caught theirs of %d, %.0f s", len(chosen()), shown, len(findings), time.Since(began).Seconds())
+	t.Logf("seeded: %d seeds, %d suites caught theirs of %d, %.0f s", len(c.seeds), shown, len(c.findings), time.Since(began).Seconds())
 }
 
 // chosen are the seeds and suites that the flags ask for.
@@ -66,7 +76,7 @@ func chosen() []seed {
 	which := regexp.MustCompile(*suiteFlag)
 	var out []seed
 	for _, s := range all() {
-		s.caught = slices.DeleteFunc(s.caught, func(c suite) bool { return !which.MatchString(c.String()) })
+		s.caught = slices.DeleteFunc(slices.Clone(s.caught), func(c suite) bool { return !which.MatchString(c.String()) })
 		if len(s.caught) > 0 && strings.Contains(s.name+" "+s.file, *onlyFlag) {
 			out = append(out, s)
 		}
@@ -74,102 +84,102 @@ func chosen() []seed {
 	return out
 }
 
-// crew is what is run by one build of the tests of a package.
+// crew is what one build carries: some seeds, and the tests of the packages that are to catch them.
 type crew struct {
-	pkg      string
+	seeds    []*seed
 	findings []*finding
-	woven    bool
 }
 
-// crews divides what is to be found out into builds.
-func crews() (all []*crew, findings []*finding) {
-	byPkg := map[string]*crew{}
-	for _, s := range chosen() {
-		for _, c := range s.caught {
-			f := &finding{seed: &s, suite: c}
-			findings = append(findings, f)
-			if !s.weavable() {
-				all = append(all, &crew{pkg: c.pkg, findings: []*finding{f}})
-				continue
-			}
-			if byPkg[c.pkg] == nil {
-				byPkg[c.pkg] = &crew{pkg: c.pkg, woven: true}
-				all = append(all, byPkg[c.pkg])
-			}
-			byPkg[c.pkg].findings = append(byPkg[c.pkg].findings, f)
+func newCrew(seeds []seed) *crew {
+	c := &crew{}
+	for _, s := range seeds {
+		c.seeds = append(c.seeds, &s)
+		for _, by := range s.caught {
+			c.findings = append(c.findings, &finding{seed: &s, suite: by})
 		}
 	}
-	return all, findings
+	return c
 }
 
-// runAll carries out every suite of every seed.
-func runAll(t *testing.T) []*finding {
-	all, findings := crews()
-	sideBySide(len(all), func(i int) { all[i].run(t) })
-	return findings
-}
-
+// run carries out every suite of every seed.
 func (c *crew) run(t *testing.T) {
 	dir := t.TempDir()
-	defer os.RemoveAll(dir) // dozens of them would fill a disk
-	bin, err := c.build(t.Context(), dir)
-	if err == nil && c.woven {
-		err = c.sound(t.Context(), bin)
+	began := time.Now()
+	bins, err := c.build(t.Context(), dir)
+	if err != nil {
+		t.Fatal(err)
 	}
-	for _, f := range c.findings {
+	t.Logf("%d seeds are built into the tests of %d packages, %.0f s", len(c.seeds), len(bins), time.Since(began).Seconds())
+	began = time.Now()
+	if err := c.sound(t.Context(), bins); err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("without a seed their suites pass, %.0f s", time.Since(began).Seconds())
+	sideBySide(len(c.findings), func(i int) {
+		f := c.findings[i]
 		began := time.Now()
-		if f.err = err; err == nil {
-			f.err = f.run(t.Context(), bin)
-		}
+		f.err = f.run(t.Context(), bins[f.suite.pkg])
 		f.took = time.Since(began)
 		t.Log(f)
-	}
+	})
 	if *updateFlag {
 		update(t, c.findings)
 	}
 }
 
-// build compiles the tests of the package with all seeds in them that are woven, or with one in place.
-func (c *crew) build(ctx context.Context, dir string) (string, error) {
-	changed := map[string][]byte{}
-	var err error
-	if c.woven {
-		var seeds []*seed
-		for _, f := range c.findings {
-			seeds = append(seeds, f.seed)
-		}
-		changed, err = woven(seeds)
-	} else {
-		one := c.findings[0].seed
-		changed[one.file], err = one.changed()
+// packages are those whose tests are to catch the seeds.
+func (c *crew) packages() []string {
+	var out []string
+	for _, f := range c.findings {
+		out = append(out, f.suite.pkg)
 	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// build compiles the tests of the packages with all seeds in them.
+func (c *crew) build(ctx context.Context, dir string) (bins map[string]string, err error) {
+	changed, err := woven(c.seeds)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	told, err := overlay(dir, changed)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
-	return build(ctx, dir, c.pkg, "-overlay", told)
+	args := []string{"test", "-c", "-overlay", told, "-vet=off", "-ldflags=-s -w", "-p", fmt.Sprint(atOnce), "-o", dir + string(filepath.Separator)}
+	bins = map[string]string{}
+	for _, pkg := range c.packages() {
+		args = append(args, importPath(pkg))
+		bins[pkg] = filepath.Join(dir, path.Base(importPath(pkg))+".test")
+	}
+	cmd := exec.CommandContext(ctx, "go", args...)
+	cmd.Dir = root
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("the seeds are not built: %w\n%s", err, tail(out))
+	}
+	return bins, nil
 }
 
 // sound demands that the suites pass as long as no seed takes effect: one that fails anyhow catches
 // everything.
-func (c *crew) sound(ctx context.Context, bin string) error {
-	var runs []string
+func (c *crew) sound(ctx context.Context, bins map[string]string) error {
+	runs := map[string][]string{}
 	for _, f := range c.findings {
-		if !slices.Contains(runs, f.suite.run) {
-			runs = append(runs, f.suite.run)
+		if !slices.Contains(runs[f.suite.pkg], f.suite.run) {
+			runs[f.suite.pkg] = append(runs[f.suite.pkg], f.suite.run)
 		}
 	}
-	if len(runs) == 0 {
-		return nil
-	}
-	whole := suite{pkg: c.pkg, run: strings.Join(runs, "|")}
-	if out, err := whole.start(ctx, bin, ""); err != nil {
-		return fmt.Errorf("%s fails without a seed: %w\n%s", importPath(c.pkg), err, tail(out))
-	}
-	return nil
+	packages := c.packages()
+	failed := make([]error, len(packages))
+	sideBySide(len(packages), func(i int) {
+		pkg := packages[i]
+		whole := suite{pkg: pkg, run: strings.Join(runs[pkg], "|")}
+		if out, err := whole.start(ctx, bins[pkg], ""); err != nil {
+			failed[i] = fmt.Errorf("%s fails without a seed: %w\n%s", importPath(pkg), err, tail(out))
+		}
+	})
+	return errors.Join(failed...)
 }
 
 func sideBySide(n int, do func(i int)) {
@@ -225,24 +235,16 @@ func overlay(dir string, changed map[string][]byte) (string, error) {
 	return file, os.WriteFile(file, told, 0o600)
 }
 
-// build compiles the tests of a package.
-func build(ctx context.Context, dir, pkg string, more ...string) (bin string, err error) {
-	bin = filepath.Join(dir, "suite.test")
-	args := append([]string{"test", "-c", "-vet=off", "-ldflags=-s -w", "-o", bin}, more...)
-	cmd := exec.CommandContext(ctx, "go", append(args, importPath(pkg))...)
-	cmd.Dir = root
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("it is not built: %w\n%s", err, tail(out))
-	}
-	return bin, nil
-}
-
 // start runs the tests of a suite, with a seed in effect unless that is "".
 func (c suite) start(ctx context.Context, bin, seed string) ([]byte, error) {
 	args := []string{"-test.run", c.run, "-test.timeout", limit, "-test.short"}
+	if !*updateFlag {
+		args = append(args, "-test.failfast") // the page names all
+	}
 	cmd := exec.CommandContext(ctx, bin, args...)
 	cmd.Dir = filepath.Join(root, c.pkg)
 	cmd.Env = append(os.Environ(), faultVariable+"="+seed, "GOMAXPROCS=1")
+	cmd.Env = append(cmd.Env, drawn...)
 	return cmd.CombinedOutput()
 }
 

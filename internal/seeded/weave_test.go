@@ -13,19 +13,12 @@ import (
 	"strings"
 )
 
-// Building the tests of a package for each seed anew would take an hour. So the seeds that one suite of
-// tests must catch are woven into one build: each function with a fault has a twin with the fault in it,
-// and calls it when the environment says so. A seed that is in no function, or in one whose parameters
-// have no names, has a build of its own.
+// Building the tests of a package for each seed anew would take an hour. So all seeds are woven into one
+// build: each function with a fault has a twin with the fault in it, and calls it when the environment says
+// so. A seed must be in a function, all of whose parameters have names.
 
 // faultVariable of the environment names the seed that is to take effect.
 const faultVariable = "IDEM_SEEDED_FAULT"
-
-// weavable says whether a seed can be woven.
-func (s *seed) weavable() bool {
-	_, err := weave(s.file, []*seed{s})
-	return err == nil
-}
 
 // weave gives a file with the twins of the functions that seeds change.
 func weave(file string, seeds []*seed) ([]byte, error) {
