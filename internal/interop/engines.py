@@ -152,7 +152,7 @@ class Spark:
             "spark.default.parallelism": "1", "spark.sql.shuffle.partitions": "1", "spark.databricks.delta.snapshotPartitions": "1",
             "spark.sql.files.minPartitionNum": "1", "spark.sql.leafNodeDefaultParallelism": "1", "spark.sql.adaptive.enabled": "false",
             "spark.broadcast.compress": "false", "spark.shuffle.compress": "false", "spark.shuffle.spill.compress": "false",
-            "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m -Ddelta.log.cacheSize=100", # level 1 has 48 MB unless told
+            "spark.driver.extraJavaOptions": "-XX:ReservedCodeCacheSize=512m -Ddelta.log.cacheSize=100",
             "spark.sql.ui.explainMode": "simple", "spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN",
             "spark.databricks.delta.retentionDurationCheck.enabled": "false", "spark.sql.sources.parallelPartitionDiscovery.parallelism": "2",
             "spark.sql.warehouse.dir": os.environ["IDEM_INTEROP_SCRATCH"] + "/warehouse",
