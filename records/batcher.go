@@ -62,8 +62,7 @@ func checkBatchRows(n int) error {
 // looked at and counted, and no batch is given.
 func (b *batcher) next() (arrow.RecordBatch, error) {
 	if b.build == nil {
-		b.build = array.NewRecordBuilder(b.mem, b.schema)
-		b.row = b.bind(b.build)
+		b.begin()
 	}
 	b.build.Reserve(min(b.held, b.most))
 	rows, bytes := 0, 0
@@ -73,9 +72,13 @@ func (b *batcher) next() (arrow.RecordBatch, error) {
 		if err == io.EOF {
 			break
 		}
-		if err != nil && !bad.take(err, rows) {
-			bad.final(err)
-			break
+		if err != nil {
+			if !bad.take(err, rows) {
+				bad.final(err)
+				break
+			}
+			b.close() // the row broke off, perhaps in the middle of a value
+			b.begin()
 		}
 		rows++
 		bytes += n
@@ -88,6 +91,12 @@ func (b *batcher) next() (arrow.RecordBatch, error) {
 	}
 	b.held = rows
 	return b.build.NewRecordBatch(), nil
+}
+
+// begin makes the builders of a batch.
+func (b *batcher) begin() {
+	b.build = array.NewRecordBuilder(b.mem, b.schema)
+	b.row = b.bind(b.build)
 }
 
 // close drops the rows of a batch that was not finished.

@@ -195,3 +195,20 @@ func TestJSONFiles(t *testing.T) {
 	defer slow.Release()
 	require.Equal(t, []string{"1", "2"}, lines(t, slow))
 }
+
+// TestALineThatBreaksOffAnywhere: a row that ends in the middle of a value, at whatever depth, is told of, and
+// the rows behind it are still looked at.
+func TestALineThatBreaksOffAnywhere(t *testing.T) {
+	schema := schemaOf(field("l", arrow.ListOf(text)), field("m", arrow.MapOf(text, arrow.MapOf(text, f64))),
+		field("s", arrow.StructOf(field("n", i32), field("m", arrow.MapOf(text, arrow.ListOf(i64))))))
+	line := `{"l":["a",null],"m":{"k":{"a":1.5,"b":null},"o":null},"s":{"n":1,"m":{"k":[1,2],"o":[null]}}}`
+	for end := 1; end < len(line); end++ {
+		rows, err := records.JSONLinesFrom(schema, strings.NewReader(line+"\n"+line[:end]+"\n"+line+"\n{}\n"+line[:end]), records.JSONOptions{Allocator: checked(t)})
+		require.NoError(t, err)
+		require.False(t, rows.Next())
+		require.ErrorIs(t, rows.Err(), idem.ErrInput)
+		require.ErrorContains(t, rows.Err(), "line 2", line[:end])
+		require.ErrorContains(t, rows.Err(), "(1 of the 3 rows behind it are wrong too)", line[:end])
+		rows.Release()
+	}
+}
