@@ -57,7 +57,7 @@ type Log struct {
 	seenAt time.Time
 
 	mark    mark      // the newest commit whose bytes are known
-	pending mark      // one that was read since
+	pending candidate // one that was read since
 	sameAt  time.Time // when the log was seen to be the one that mark is of
 }
 
@@ -246,8 +246,8 @@ func (l *Log) Saw(version int64, at time.Time) {
 	if at.After(l.seenAt) || at.Equal(l.seenAt) && version > l.seen {
 		l.seen, l.seenAt = version, at
 	}
-	if l.pending.known && l.pending.version == version {
-		l.mark = l.pending
+	if l.pending.data != nil && l.pending.version == version {
+		l.mark, l.pending.data = markOf(version, l.pending.data), nil
 	}
 }
 

@@ -22,10 +22,17 @@ type mark struct {
 	known   bool
 }
 
-func sumOf(data []byte) uint64 {
+func markOf(version int64, data []byte) mark {
 	h := fnv.New64a()
 	h.Write(data)
-	return h.Sum64()
+	return mark{version, h.Sum64(), true}
+}
+
+// candidate is a commit that becomes the mark if it turns out to be the newest: of the many that a load reads
+// one is summed up.
+type candidate struct {
+	version int64
+	data    []byte // nil if there is none
 }
 
 // Same says whether the log is the one that was read or written, by the commit of a version that was seen to be
@@ -47,7 +54,7 @@ func (l *Log) Same(ctx context.Context, version int64) (bool, error) {
 	case err != nil:
 		return false, fmt.Errorf("read commit %d again: %w", version, err)
 	}
-	is := mark{version, sumOf(data), true}
+	is := markOf(version, data)
 	if was.known && was.version == version && was.sum != is.sum {
 		return false, nil
 	}
@@ -65,8 +72,8 @@ func (l *Log) Same(ctx context.Context, version int64) (bool, error) {
 func (l *Log) Knows(version int64, data []byte) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if !l.pending.known || version >= l.pending.version {
-		l.pending = mark{version, sumOf(data), true}
+	if version >= l.pending.version {
+		l.pending = candidate{version, data}
 	}
 }
 
@@ -74,5 +81,5 @@ func (l *Log) Knows(version int64, data []byte) {
 func (l *Log) begin(now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.mark, l.pending, l.sameAt = mark{}, mark{}, now
+	l.mark, l.pending, l.sameAt = mark{}, candidate{}, now
 }
