@@ -1,7 +1,6 @@
 package rows_test
 
 import (
-	"strings"
 	"testing"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -35,8 +34,7 @@ const shapeRows = `[
 func TestRenameSharesAllMemory(t *testing.T) {
 	mem := memory.NewCheckedAllocator(memory.NewGoAllocator())
 	defer mem.AssertSize(t, 0)
-	whole, _, err := array.RecordFromJSON(mem, shape("", true), strings.NewReader(shapeRows))
-	require.NoError(t, err)
+	whole := batchOf(t, mem, shape("", true), shapeRows)
 	defer whole.Release()
 	for _, batch := range []arrow.RecordBatch{whole, whole.NewSlice(1, 3), whole.NewSlice(1, 1)} {
 		before := mem.CurrentAlloc()
@@ -62,8 +60,7 @@ func TestRenameSharesAllMemory(t *testing.T) {
 func TestRenameRefusesAnotherShape(t *testing.T) {
 	mem := memory.NewCheckedAllocator(memory.NewGoAllocator())
 	defer mem.AssertSize(t, 0)
-	batch, _, err := array.RecordFromJSON(mem, shape("", true), strings.NewReader(shapeRows))
-	require.NoError(t, err)
+	batch := batchOf(t, mem, shape("", true), shapeRows)
 	defer batch.Release()
 	f := batch.Schema().Fields()
 	x := arrow.Field{Name: "x", Type: arrow.PrimitiveTypes.Int64}
@@ -79,9 +76,8 @@ func TestRenameRefusesAnotherShape(t *testing.T) {
 		require.Error(t, err, why)
 	}
 	zone := arrow.NewSchema([]arrow.Field{{Name: "t", Type: arrow.FixedWidthTypes.Timestamp_us}}, nil)
-	moments, _, err := array.RecordFromJSON(mem, zone, strings.NewReader(`[{"t":"2024-01-01T00:00:00Z"}]`))
-	require.NoError(t, err)
+	moments := batchOf(t, mem, zone, `[{"t":"2024-01-01T00:00:00Z"}]`)
 	defer moments.Release()
-	_, err = rows.Rename(moments, arrow.NewSchema([]arrow.Field{{Name: "t", Type: &arrow.TimestampType{Unit: arrow.Microsecond}}}, nil))
+	_, err := rows.Rename(moments, arrow.NewSchema([]arrow.Field{{Name: "t", Type: &arrow.TimestampType{Unit: arrow.Microsecond}}}, nil))
 	require.Error(t, err, "a time zone is no name")
 }

@@ -8,8 +8,8 @@ import (
 // Arrays count their NULLs when they are first asked, and keep the number: a read that writes. What
 // several goroutines look at is therefore either counted before, or owned by each.
 
-// CountNulls has every array of a batch count its NULLs, at every level, so that goroutines may share
-// the batch from then on.
+// CountNulls has every array of a batch of a table's types count its NULLs, at every level, so that
+// goroutines may share the batch from then on.
 func CountNulls(batch arrow.RecordBatch) {
 	for _, c := range batch.Columns() {
 		countNulls(c)
@@ -25,11 +25,6 @@ func countNulls(a arrow.Array) {
 		}
 	case array.ListLike:
 		countNulls(a.ListValues())
-	case array.ExtensionArray:
-		countNulls(a.Storage())
-	case *array.Dictionary:
-		countNulls(a.Indices())
-		countNulls(a.Dictionary())
 	}
 }
 

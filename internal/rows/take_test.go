@@ -19,7 +19,11 @@ func fromJSON(t require.TestingT, mem memory.Allocator, text string, types ...ar
 	for i, typ := range types {
 		fields = append(fields, arrow.Field{Name: []string{"k", "o", "v"}[i], Type: typ, Nullable: true})
 	}
-	b, _, err := array.RecordFromJSON(mem, arrow.NewSchema(fields, nil), strings.NewReader(text))
+	return batchOf(t, mem, arrow.NewSchema(fields, nil), text)
+}
+
+func batchOf(t require.TestingT, mem memory.Allocator, schema *arrow.Schema, text string) arrow.RecordBatch {
+	b, _, err := array.RecordFromJSON(mem, schema, strings.NewReader(text))
 	require.NoError(t, err)
 	return b
 }
