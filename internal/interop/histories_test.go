@@ -1,13 +1,13 @@
 package interop_test
 
 import (
-	"cmp"
 	"flag"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/apache/arrow-go/v18/arrow/memory"
@@ -24,8 +24,7 @@ var (
 const ours engine = "idem"
 
 const (
-	together  = 25 // histories that go on step by step, so that one request to Spark is about all of them
-	atOnce    = 2  // such batches that go on at the same time: one's waits are the other's turns
+	together  = 25 // histories that go on step by step, so that one request to Spark is about all of them; two such batches take turns
 	alone     = 10 // histories without the other engines
 	atLeast   = 10 // steps of a history
 	shrinkMax = 8  // runs of one failed history's shorter ones
@@ -40,37 +39,23 @@ const (
 func TestHistories(t *testing.T) {
 	needEngines(t)
 	mem := checked(t)
+	all := histories(t, mem, *historiesRun)
+	var done atomic.Int64
+	sideBySide(slices.Collect(slices.Chunk(all, together)), func(batch []*history) {
+		play(t, batch)
+		t.Logf("%d of %d histories", done.Add(int64(len(batch))), len(all))
+	})
+	require.EqualValues(t, len(all), done.Load(), "histories that came to their end")
 	turns := map[engine]int{}
 	var failed []*history
-	done, room := 0, make(chan struct{}, atOnce)
-	var mu sync.Mutex
-	var wg sync.WaitGroup
-	for first := range batchesOf(*historiesRun) {
-		room <- struct{}{}
-		wg.Go(func() {
-			defer func() { <-room }()
-			var batch []*history
-			for i := first; i < min(first+together, *historiesRun); i++ {
-				batch = append(batch, newHistory(t, mem, *historiesSeed+uint64(i), skipped(t)))
-			}
-			play(t, batch)
-			mu.Lock()
-			defer mu.Unlock()
-			for _, h := range batch {
-				for who, n := range h.turns {
-					turns[who] += n
-				}
-				if h.err != nil {
-					failed = append(failed, h)
-				}
-			}
-			done += len(batch)
-			t.Logf("%d of %d histories, %d failed", done, *historiesRun, len(failed))
-		})
+	for _, h := range all {
+		for who, n := range h.turns {
+			turns[who] += n
+		}
+		if h.err != nil {
+			failed = append(failed, h)
+		}
 	}
-	wg.Wait()
-	require.Equal(t, *historiesRun, done, "histories that came to their end")
-	slices.SortFunc(failed, func(a, b *history) int { return cmp.Compare(a.seed, b.seed) })
 	for i, h := range failed {
 		if i < *historiesCut {
 			h = shrink(t, mem, h)
@@ -86,12 +71,13 @@ func TestHistories(t *testing.T) {
 	}
 }
 
-// batchesOf gives the first number of each batch.
-func batchesOf(n int) func(yield func(int) bool) {
-	return func(yield func(int) bool) {
-		for i := 0; i < n && yield(i); i += together {
-		}
+// histories are those of so many seeds, one after the other.
+func histories(t *testing.T, mem memory.Allocator, n int) []*history {
+	var out []*history
+	for i := range n {
+		out = append(out, newHistory(t, mem, *historiesSeed+uint64(i), skipped(t)))
 	}
+	return out
 }
 
 func skipped(t *testing.T) map[int]bool {
@@ -146,10 +132,7 @@ func TestHistoriesOfIdem(t *testing.T) {
 		t.Skip("TestHistories has them, and the other engines")
 	}
 	mem := checked(t)
-	var all []*history
-	for i := range alone {
-		all = append(all, newHistory(t, mem, *historiesSeed+uint64(i), skipped(t)))
-	}
+	all := histories(t, mem, alone)
 	play(t, all)
 	for _, h := range all {
 		if h.err != nil {
@@ -158,21 +141,17 @@ func TestHistoriesOfIdem(t *testing.T) {
 	}
 }
 
-// sideBySide does something to each history, two at a time.
-func sideBySide(all []*history, do func(h *history)) {
+// sideBySide does something to each, two at a time.
+func sideBySide[T any](all []T, do func(T)) {
 	var wg sync.WaitGroup
-	next := make(chan *history)
-	for range 2 {
+	room := make(chan struct{}, 2)
+	for _, one := range all {
+		room <- struct{}{}
 		wg.Go(func() {
-			for h := range next {
-				do(h)
-			}
+			defer func() { <-room }()
+			do(one)
 		})
 	}
-	for _, h := range all {
-		next <- h
-	}
-	close(next)
 	wg.Wait()
 }
 
