@@ -2,12 +2,18 @@
 package fuzzing
 
 import (
+	"bytes"
+	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"reflect"
 	"runtime"
 	"runtime/metrics"
+	"runtime/pprof"
 	"slices"
+	"strconv"
+	"strings"
 	"testing"
 )
 
@@ -49,20 +55,38 @@ func Read[T any](t testing.TB, n int, read func() (T, error)) (first T, err erro
 	return first, err
 }
 
-// Alone runs what works in the caller's goroutine alone: none is left beside it. Those of the runtime and of the
-// fuzzer's own timers come and go.
+// Alone runs what works in the caller's goroutine alone: none that it started, or that one of those started, is left
+// when it returns. They are known by a label that goroutines hand on, as the runtime and the fuzzer have goroutines that
+// come and go.
 func Alone(t testing.TB, read func()) {
 	t.Helper()
+	label := fmt.Sprintf("%p", new(byte))
 	before := runtime.NumGoroutine()
-	read()
-	after := runtime.NumGoroutine()
-	for tries := 0; after > before && tries < 10_000; tries++ {
+	pprof.Do(t.Context(), pprof.Labels("reader", label), func(context.Context) { read() })
+	for range 10_000 { // what has done its work may still have to end
+		if runtime.NumGoroutine() <= before {
+			return
+		}
 		runtime.Gosched()
-		after = runtime.NumGoroutine()
 	}
-	if after > before {
-		t.Fatalf("%d goroutines before, %d after", before, after)
+	if left := labelled(t, label); left != "" {
+		t.Fatalf("a goroutine is left behind:\n%s", left)
 	}
+}
+
+// labelled is the stacks of the goroutines that have a label of this value, "" if there are none.
+func labelled(t testing.TB, value string) string {
+	var all bytes.Buffer
+	if err := pprof.Lookup("goroutine").WriteTo(&all, 1); err != nil {
+		t.Fatalf("the goroutines: %v", err)
+	}
+	var out []string
+	for stack := range strings.SplitSeq(all.String(), "\n\n") {
+		if strings.Contains(stack, strconv.Quote(value)) {
+			out = append(out, stack)
+		}
+	}
+	return strings.Join(out, "\n\n")
 }
 
 // Seeds are at most n files of the corpus whose paths below it match and that hold at most size bytes, spread over all

@@ -67,12 +67,20 @@ func TestWhatIsDemanded(t *testing.T) {
 		}, "the second time: <nil>"},
 		"alone": {func(t testing.TB) { fuzzing.Alone(t, func() {}) }, ""},
 		"not alone": {func(t testing.TB) {
+			fuzzing.Alone(t, func() { left.Go(func() { <-wait }) })
+		}, "a goroutine is left behind"},
+		"left by one that ended": {func(t testing.TB) {
 			fuzzing.Alone(t, func() {
-				for range 50 { // more than end meanwhile by themselves
-					left.Go(func() { <-wait })
-				}
+				var one sync.WaitGroup
+				one.Go(func() { left.Go(func() { <-wait }) })
+				one.Wait()
 			})
-		}, "goroutines before"},
+		}, "a goroutine is left behind"},
+		"others come meanwhile": {func(t testing.TB) {
+			begin, begun := make(chan struct{}), make(chan struct{})
+			left.Go(func() { <-begin; left.Go(func() { <-wait }); close(begun) })
+			fuzzing.Alone(t, func() { close(begin); <-begun })
+		}, ""},
 	} {
 		t.Run(why, func(t *testing.T) {
 			said := failure(t, c.f)
