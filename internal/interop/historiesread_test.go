@@ -333,12 +333,13 @@ func (h *history) lastReads() []question {
 }
 
 // mayRefuse says whether a range of changes may be refused by one engine or by both: columns were renamed
-// or dropped on the way. Spark refuses more of them than idem does, by its check of schemas: then idem's
-// answer has nothing to be held against. idem alone refuses a range that begins with a RESTORE which took
+// or dropped on the way. Spark refuses more of them than idem does, by its checks of the schemas of the range and of
+// those before them (types that were widened and restored since): then idem's answer has nothing to be held against. idem alone refuses a range that begins with a RESTORE which took
 // columns away, since the rows that it removed had values in them; Spark leaves these out.
 func (h *history) mayRefuse(from int64, ours, sparks error) bool {
 	if sparks != nil {
-		return ours != nil || strings.Contains(sparks.Error(), "DELTA_CHANGE_DATA_FEED_INCOMPATIBLE_SCHEMA_CHANGE")
+		return ours != nil || strings.Contains(sparks.Error(), "DELTA_CHANGE_DATA_FEED_INCOMPATIBLE_SCHEMA_CHANGE") ||
+			strings.Contains(sparks.Error(), "DELTA_CHANGE_DATA_FEED_INCOMPATIBLE_DATA_SCHEMA")
 	}
 	return errors.Is(ours, idem.ErrInput) && h.operation(from) == "RESTORE"
 }
