@@ -170,8 +170,9 @@ func (h *history) setProperties() *deed {
 
 func (h *history) optimize() *deed { return h.optimizes("", maintain.Optimize{}) }
 
+// order sorts by a column, which Spark refuses of a table that may be clustered, even by nothing, as after an overwrite.
 func (h *history) order() *deed {
-	if len(h.table.Snapshot().Clustering()) > 0 || h.is("delta.dataSkippingNumIndexedCols") != "" {
+	if h.table.Snapshot().Protocol().Supports("clustering") || h.is("delta.dataSkippingNumIndexedCols") != "" {
 		return nil
 	}
 	name := h.state.columns[h.state.index(taleID)].name
