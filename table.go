@@ -131,7 +131,7 @@ func (t *Table) current() *delta.Snapshot {
 func (t *Table) saw(s *delta.Snapshot) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if s != nil && (t.snap == nil || s.Version() > t.snap.Version() || s.Metadata().ID != t.snap.Metadata().ID) {
+	if s != nil && (t.snap == nil || s.Version() > t.snap.Version()) {
 		t.snap = s
 	}
 }
@@ -145,12 +145,15 @@ func (t *Table) newest(ctx context.Context) (*delta.Snapshot, error) {
 	if t.frozen {
 		return s, nil
 	}
-	s, err := t.log.Refresh(ctx, s)
+	newer, err := t.log.Refresh(ctx, s)
 	if err != nil {
 		return nil, err
 	}
-	t.saw(s)
-	return s, nil
+	if err := engine.Stays(s, newer); err != nil {
+		return nil, err
+	}
+	t.saw(newer)
+	return newer, nil
 }
 
 // URL names the table's root, without secrets.
@@ -174,7 +177,8 @@ func (t *Table) PartitionBy() []string { return slices.Clone(t.current().Partiti
 // Snapshot is the newest snapshot seen.
 func (t *Table) Snapshot() *delta.Snapshot { return t.current() }
 
-// Refresh looks for newer versions and gives the newest.
+// Refresh looks for newer versions and gives the newest. A table that was dropped and made anew at its place is another
+// one: that is [ErrConflict], for every verb, and the table is to be opened again.
 func (t *Table) Refresh(ctx context.Context) (int64, error) {
 	s, err := t.newest(ctx)
 	if err != nil {

@@ -21,7 +21,7 @@ func TestWarmCommitIsOnePut(t *testing.T) {
 	p := w.process()
 	out, err := p.commit(t.Context(), appends(1, &commit.Tag{AppID: "app", Version: 1}))
 	require.NoError(t, err)
-	require.Equal(t, []string{"PUT-IF-ABSENT _delta_log/00000000000000000001.json -> ok", "PUT-IF-ABSENT _delta_log/00000000000000000001.crc -> ok"}, transcript(p))
+	require.Equal(t, []string{"GET-RANGE _delta_log/00000000000000000000.json -> ok", "PUT-IF-ABSENT _delta_log/00000000000000000001.json -> ok", "PUT-IF-ABSENT _delta_log/00000000000000000001.crc -> ok"}, transcript(p))
 	require.Equal(t, engine.Committed, out.Kind)
 	require.EqualValues(t, 1, out.Recorded)
 	requireTruth(t, w, p, txnID(1), out, err)
@@ -30,7 +30,7 @@ func TestWarmCommitIsOnePut(t *testing.T) {
 	p.faulty.Reset()
 	out, err = p.commit(t.Context(), appends(2, nil))
 	require.NoError(t, err)
-	require.Equal(t, 2, p.faulty.Calls(), "the second is as warm as the first")
+	require.Equal(t, 3, p.faulty.Calls(), "the second is as warm as the first")
 	require.EqualValues(t, 2, out.Version)
 	require.Equal(t, []string{"a", "b", "new-1", "new-2"}, w.files())
 }
@@ -81,7 +81,7 @@ func TestNothingToDoIsProven(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, engine.Unchanged, out.Kind)
 	require.EqualValues(t, 0, out.Version)
-	require.Equal(t, 1, p.faulty.Calls(), "%q", transcript(p))
+	require.Equal(t, 2, p.faulty.Calls(), "%q", transcript(p))
 
 	w.foreign(add("c"))
 	out, err = p.commit(t.Context(), idle)
@@ -308,38 +308,46 @@ func TestNoZombieBelowACheckpoint(t *testing.T) {
 // the log of that is by now, nor skip because of a tag that the old one had.
 func TestTableMadeAnewWhileAsleep(t *testing.T) {
 	tag := &commit.Tag{AppID: "app", Version: 5}
-	for name, after := range map[string]time.Duration{"a moment ago": logio.SameFor, "while it slept": logio.FreshFor} {
-		for versions := range 6 {
-			for what, planner := range map[string]func() engine.Planner{
-				"append":    func() engine.Planner { return appends(1, nil) },
-				"overwrite": func() engine.Planner { return rewrites(1) },
-				"skip":      func() engine.Planner { return tagged{plans: appends(1, tag)} },
-				"no changes": func() engine.Planner {
-					return &plans{txnID: txnID(1), make: func(*delta.Snapshot, int) (*commit.Intent, error) { return nil, nil }}
-				},
-			} {
-				t.Run(fmt.Sprintf("%s, %s, %d versions since", what, name, versions), func(t *testing.T) {
-					w := newWorld(t)
-					w.foreign(add("c"), delta.Action{Txn: &delta.Txn{AppID: "app", Version: 5}})
-					p := w.process()
-					for key := range w.mem.List(t.Context(), "", "") {
-						require.NoError(t, w.mem.Delete(t.Context(), key.Key))
-					}
-					m := definition()
-					m.ID = "another"
-					w.foreign(created(m)...)
-					for i := range versions {
-						w.foreign(add(fmt.Sprintf("other-%d", i)))
-					}
-					w.clock.now = w.clock.now.Add(after)
-					_, err := p.commit(t.Context(), planner())
-					require.ErrorIs(t, err, commit.ErrConflict)
-					require.ErrorContains(t, err, "open it again")
-					require.EqualValues(t, versions, w.snapshot().Version(), "nothing was put")
-				})
+	for what, planner := range map[string]func() engine.Planner{
+		"append":    func() engine.Planner { return appends(1, nil) },
+		"overwrite": func() engine.Planner { return rewrites(1) },
+		"skip":      func() engine.Planner { return tagged{plans: appends(1, tag)} },
+		"no changes": func() engine.Planner {
+			return &plans{txnID: txnID(1), make: func(*delta.Snapshot, int) (*commit.Intent, error) { return nil, nil }}
+		},
+	} {
+		for name, after := range map[string]time.Duration{"at once": 0, "while it slept": logio.FreshFor, "and the clock was set back": -time.Minute} {
+			for versions := range 6 {
+				for opened, prepare := range map[string]func(*world){"commits": func(*world) {}, "a checkpoint": (*world).checkpoint, "a checkpoint alone": (*world).checkpointAlone} {
+					t.Run(fmt.Sprintf("%s, %s, %d versions since, opened by %s", what, name, versions, opened), func(t *testing.T) {
+						madeAnew(t, prepare, versions, after, planner())
+					})
+				}
 			}
 		}
 	}
+}
+
+// madeAnew drops a table that a process has opened, makes it anew with some versions, and lets a time pass.
+func madeAnew(t *testing.T, prepare func(*world), versions int, after time.Duration, planner engine.Planner) {
+	w := newWorld(t)
+	w.foreign(add("c"), delta.Action{Txn: &delta.Txn{AppID: "app", Version: 5}})
+	prepare(w)
+	p := w.process()
+	for key := range w.mem.List(t.Context(), "", "") {
+		require.NoError(t, w.mem.Delete(t.Context(), key.Key))
+	}
+	m := definition()
+	m.ID = "another"
+	w.foreign(created(m)...)
+	for i := range versions {
+		w.foreign(add(fmt.Sprintf("other-%d", i)))
+	}
+	w.clock.now = w.clock.now.Add(after)
+	_, err := p.commit(t.Context(), planner)
+	require.ErrorIs(t, err, commit.ErrConflict)
+	require.ErrorContains(t, err, "open it again")
+	require.EqualValues(t, versions, w.snapshot().Version(), "nothing was put")
 }
 
 func TestCheckpointAfterCommit(t *testing.T) {

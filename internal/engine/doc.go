@@ -6,11 +6,12 @@
 //
 // Invariants, beside those of package commit:
 //
-//  1. A commit that meets nobody is exactly one PutIfAbsent; its checksum file is one more.
+//  1. A commit that meets nobody is one short read, whether the log is the one that was read, and
+//     exactly one PutIfAbsent; its checksum file is one more.
 //  2. Before bytes are proposed they were replayed on the snapshot that they follow, by the rules
-//     that readers apply.
-//     They follow the log that was read: one that was dropped and made anew at its place, more than
-//     logio.SameFor after that was last seen, takes no commit and no answer for its own.
+//     that readers apply. They follow the log that was read: one that was dropped, or made anew at
+//     its place, takes no commit, and no answer is given from it. What cannot be told is a drop
+//     between that read and the put.
 //  3. Reading back has a deadline of its own, also when the caller's context has ended.
 //  4. What comes after a commit (checksum, checkpoint, clean-up) never turns it into an error.
 //

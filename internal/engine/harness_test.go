@@ -106,6 +106,20 @@ func (w *world) restore(version int64, actions ...delta.Action) int64 {
 	return w.foreign(append([]delta.Action{{CommitInfo: info}}, actions...)...)
 }
 
+// checkpoint writes that of the newest version.
+func (w *world) checkpoint() {
+	log := logio.New(w.mem, logio.Options{Clock: w.clock, Random: zeros{}})
+	require.NoError(w.t, log.Checkpoint(w.t.Context(), w.snapshot(), w.clock.now))
+}
+
+// checkpointAlone writes that, and clears away the commits that it stands for.
+func (w *world) checkpointAlone() {
+	w.checkpoint()
+	for v := range w.tail() {
+		require.NoError(w.t, w.mem.Delete(w.t.Context(), delta.CommitKey(v)))
+	}
+}
+
 // process is an engine over a store that may fail.
 type process struct {
 	*engine.Engine

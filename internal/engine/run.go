@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -143,12 +144,21 @@ func (r *run) refresh(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if r.snap != nil && snap.Metadata().ID != r.snap.Metadata().ID {
-		return fmt.Errorf("the table was dropped and made anew (id %q, ours was %q): open it again: %w",
-			snap.Metadata().ID, r.snap.Metadata().ID, commit.ErrConflict)
+	if err := Stays(r.snap, snap); err != nil {
+		return err
 	}
 	r.snap = snap
 	return nil
+}
+
+// Stays says whether a snapshot is of the table that an earlier one is of, nil if there is none: a table that was dropped
+// and made anew at its place is not, which is commit.ErrConflict.
+func Stays(was, is *delta.Snapshot) error {
+	if was == nil || was.Metadata().ID == is.Metadata().ID {
+		return nil
+	}
+	return fmt.Errorf("the table was dropped and made anew (id %q, ours was %q): open it again: %w",
+		is.Metadata().ID, was.Metadata().ID, commit.ErrConflict)
 }
 
 // outdated waits from the second time on, so that a store that contradicts itself does not keep us
@@ -234,12 +244,12 @@ func (r *run) prove(ctx context.Context) commit.Event {
 			return commit.EventBehind
 		}
 	}
-	if same, err := r.same(ctx, last); err != nil {
+	if same, err := r.same(ctx); err != nil {
 		return r.fail(err)
 	} else if !same {
 		return commit.EventBehind
 	}
-	r.e.Log.Saw(last, began)
+	r.e.Log.Saw(r.snap, began)
 	return commit.EventFresh
 }
 
@@ -264,7 +274,7 @@ func (r *run) propose(ctx context.Context, step commit.Step) commit.Event {
 	switch {
 	case err == nil:
 		r.e.Log.Knows(step.Version, r.data)
-		r.e.Log.Saw(step.Version, began)
+		r.e.Log.Saw(r.next, began)
 		return commit.EventCreated
 	case errors.Is(err, store.ErrUnfit):
 		r.err = fmt.Errorf("commit %d: %w", step.Version, err)
@@ -288,26 +298,14 @@ func (r *run) prepare(ctx context.Context, version int64) (event commit.Event, o
 			return commit.EventBehind, false
 		}
 	}
-	if same, err := r.same(ctx, version-1); err != nil {
-		return r.refuse(err), false
-	} else if !same {
+	landing, err := r.landing(ctx, version)
+	if same, unseen := r.same(ctx); unseen == nil && !same { // asked last: a drop after this is not told
 		if err := r.outdated(ctx); err != nil {
 			return r.refuse(err), false
 		}
 		return commit.EventBehind, false
-	}
-	if err := r.vacuumed(ctx); err != nil {
+	} else if err = cmp.Or(err, unseen); err != nil {
 		return r.refuse(err), false
-	}
-	landing := commit.Landing{Version: version, Table: r.snap}
-	if r.in.Tag != nil && !r.in.Rewind {
-		landing.Beside = r.tag.Beside // it was asked on this very table
-	}
-	var err error
-	if r.in.NeedsAfter(r.snap) {
-		if landing.After, err = r.e.Log.CommitTime(ctx, r.snap); err != nil {
-			return r.refuse(err), false
-		}
 	}
 	landing.Now = r.e.Clock.Now().UnixMilli()
 	body, err := r.in.Body(landing)
@@ -323,13 +321,29 @@ func (r *run) prepare(ctx context.Context, version int64) (event commit.Event, o
 	return 0, true
 }
 
-// same says whether the log that a commit is to follow at a version is the one that was read. One that was dropped
-// and made anew meanwhile would take the commit for its own, or have a gap before it.
-func (r *run) same(ctx context.Context, version int64) (bool, error) {
-	if version < 0 {
+// landing is what the bytes for a version depend on, but for the time. An error says that nothing may be sent.
+func (r *run) landing(ctx context.Context, version int64) (commit.Landing, error) {
+	landing := commit.Landing{Version: version, Table: r.snap}
+	if err := r.vacuumed(ctx); err != nil {
+		return landing, err
+	}
+	if r.in.Tag != nil && !r.in.Rewind {
+		landing.Beside = r.tag.Beside // it was asked on this very table
+	}
+	var err error
+	if r.in.NeedsAfter(r.snap) {
+		landing.After, err = r.e.Log.CommitTime(ctx, r.snap)
+	}
+	return landing, err
+}
+
+// same says whether the log is the one that was read. One that was dropped and made anew meanwhile would take a commit
+// for its own, or have a gap before it.
+func (r *run) same(ctx context.Context) (bool, error) {
+	if r.snap == nil {
 		return true, nil
 	}
-	return r.e.Log.Same(ctx, version)
+	return r.e.Log.Same(ctx, r.snap)
 }
 
 func (r *run) refuse(err error) commit.Event {

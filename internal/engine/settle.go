@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -62,7 +63,7 @@ func (r *run) lookAround(ctx context.Context, version int64) (commit.Event, erro
 	case tail.Last >= version, version > 0 && !tail.Whole:
 		return commit.EventOvertaken, nil
 	}
-	if same, err := r.same(ctx, version-1); err != nil || !same {
+	if same, err := r.same(ctx); err != nil || !same {
 		return commit.EventOvertaken, err
 	}
 	return commit.EventAbsent, nil
@@ -74,17 +75,13 @@ func (r *run) rebase(ctx context.Context, version int64) (commit.Event, int64) {
 		return r.joinCreated(ctx), 0
 	}
 	began := r.e.Clock.Now()
-	if same, err := r.same(ctx, version-1); err != nil {
-		return r.fail(err), 0
-	} else if !same {
-		return commit.EventBehind, 0
-	}
 	winners, err := r.winners(ctx, version)
-	if err != nil {
-		return r.fail(err), 0
-	}
-	if winners == nil {
+	same, unseen := r.same(ctx) // asked last: what was read before is of the log that is there now
+	switch {
+	case unseen == nil && !same, err == nil && winners == nil:
 		return commit.EventBehind, 0
+	case err != nil || unseen != nil:
+		return r.fail(cmp.Or(err, unseen)), 0
 	}
 	last := winners[len(winners)-1].Version
 	base := commit.State{Protocol: r.snap.Protocol(), Metadata: r.snap.Metadata()}
@@ -102,7 +99,7 @@ func (r *run) rebase(ctx context.Context, version int64) (commit.Event, int64) {
 	if advanceErr != nil {
 		return r.fail(advanceErr), 0
 	}
-	r.e.Log.Saw(last, began)
+	r.e.Log.Saw(snap, began)
 	r.snap, r.tag = snap, tag
 	r.e.Logger.Debug("idem: another writer was first", "version", version, "newest", last, "verdict", verdict.String())
 	switch verdict.Kind {

@@ -42,11 +42,15 @@ type table struct {
 func newTable(t require.TestingT) *table {
 	c := newClock()
 	tb := &table{t: t, mem: store.NewMemClock(c.Now), clock: c}
+	tb.create("table")
+	return tb
+}
+
+func (tb *table) create(id string) {
 	tb.commit(
 		delta.Action{Protocol: &delta.Protocol{MinReaderVersion: 1, MinWriterVersion: 2}},
-		delta.Action{Metadata: &delta.Metadata{ID: "table", Provider: "parquet", SchemaString: schemaText, Configuration: map[string]string{}}},
+		delta.Action{Metadata: &delta.Metadata{ID: id, Provider: "parquet", SchemaString: schemaText, Configuration: map[string]string{}}},
 	)
-	return tb
 }
 
 func (tb *table) put(key string, data []byte) {
@@ -67,6 +71,21 @@ func (tb *table) commit(actions ...delta.Action) int64 {
 	tb.clock.now = tb.clock.now.Add(time.Second)
 	tb.tail++
 	return v
+}
+
+// dropAndMakeAnew takes the table away, puts another with so many commits after the first in its place, and lets so
+// much time pass that a load was slow.
+func (tb *table) dropAndMakeAnew(versions int64) {
+	for info, err := range tb.mem.List(context.Background(), "", "") {
+		require.NoError(tb.t, err)
+		tb.delete(info.Key)
+	}
+	tb.tail = 0
+	tb.create("another")
+	for v := range versions {
+		tb.commit(add(fmt.Sprintf("other-%d", v)))
+	}
+	tb.clock.now = tb.clock.now.Add(10 * time.Second)
 }
 
 func stats(key string) string { return fmt.Sprintf(`{"numRecords":%d}`, len(key)) }

@@ -132,6 +132,14 @@ func (ls *listing) newest() int64 {
 	return v
 }
 
+// newestFile is the commit of the newest version, or the checkpoint that stands in for it.
+func (ls *listing) newestFile() store.Info {
+	if info, ok := ls.commits[ls.newest()]; ok {
+		return info
+	}
+	return ls.checkpoints[0].parts[0]
+}
+
 // oldest is the first version of the unbroken run of commits that ends at version; version+1 if
 // that commit is not there.
 func (ls *listing) oldest(version int64) int64 {

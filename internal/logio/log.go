@@ -56,9 +56,8 @@ type Log struct {
 	seen   int64      // a version that was the newest at seenAt
 	seenAt time.Time
 
-	mark    mark      // the newest commit whose bytes are known
+	mark    mark      // by which the log is known
 	pending candidate // one that was read since
-	sameAt  time.Time // when the log was seen to be the one that mark is of
 }
 
 // New gives the log of the table whose root is the store's.
@@ -121,12 +120,13 @@ func (l *Log) load(ctx context.Context, target int64) (*delta.Snapshot, error) {
 		var snap *delta.Snapshot
 		began := l.opts.Clock.Now()
 		if target < 0 {
-			l.begin(began)
+			l.begin()
 		}
-		if snap, err = l.loadOnce(ctx, target); err == nil {
-			if target < 0 {
-				l.Saw(snap.Version(), began)
-			}
+		var ls *listing
+		if snap, ls, err = l.loadOnce(ctx, target); err == nil && target < 0 {
+			err = l.settle(ctx, ls, snap, began)
+		}
+		if err == nil {
 			return snap, nil
 		}
 		var moved *movedError
@@ -137,31 +137,32 @@ func (l *Log) load(ctx context.Context, target int64) (*delta.Snapshot, error) {
 	return nil, fmt.Errorf("load the table: %w", err)
 }
 
-func (l *Log) loadOnce(ctx context.Context, target int64) (*delta.Snapshot, error) {
+func (l *Log) loadOnce(ctx context.Context, target int64) (*delta.Snapshot, *listing, error) {
 	from, err := l.hint(ctx)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if target >= 0 && from > target {
 		from = 0
 	}
 	ls, err := l.list(ctx, from)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if from > 0 && ls.covers(from) {
 		snap, err := l.build(ctx, ls, target)
 		if err == nil || !unusable(err) {
-			return snap, err
+			return snap, ls, err
 		}
 		l.opts.Logger.Warn("idem: the newest checkpoints cannot be used; reading the whole log", "table", l.st.URL(), "error", err)
 	}
 	if from > 0 {
 		if ls, err = l.list(ctx, 0); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
-	return l.build(ctx, ls, target)
+	snap, err := l.build(ctx, ls, target)
+	return snap, ls, err
 }
 
 // hint is the version to list from: that of the hint file, 0 without a usable one.
@@ -239,15 +240,19 @@ func (ls *listing) upTo(version int64) []checkpoint {
 	return out
 }
 
-// Saw notes that a version was the newest at some time.
-func (l *Log) Saw(version int64, at time.Time) {
+// Saw notes that a snapshot was the newest at some time; nil: that there was no table.
+func (l *Log) Saw(snap *delta.Snapshot, at time.Time) {
+	version := int64(-1)
+	if snap != nil {
+		version = snap.Version()
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if at.After(l.seenAt) || at.Equal(l.seenAt) && version > l.seen {
 		l.seen, l.seenAt = version, at
 	}
-	if l.pending.data != nil && l.pending.version == version {
-		l.mark, l.pending.data = markOf(version, l.pending.data), nil
+	if snap != nil && l.pending.data != nil && l.pending.version == version {
+		l.mark, l.pending.data = markOf(snap.Metadata().ID, version, l.pending.data), nil
 	}
 }
 

@@ -1,6 +1,7 @@
 package logio
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -22,26 +23,19 @@ func (l *Log) Refresh(ctx context.Context, prev *delta.Snapshot) (*delta.Snapsho
 		return l.Load(ctx)
 	}
 	began := l.opts.Clock.Now()
-	same, err := l.Same(ctx, prev.Version())
-	if err != nil {
-		return nil, fmt.Errorf("refresh the table from version %d: %w", prev.Version(), err)
-	}
-	if !same {
-		return l.Load(ctx)
-	}
-	var snap *delta.Snapshot
+	read := l.advanceByList
 	if l.SeenWithin(prev.Version(), FreshFor) {
-		snap, err = l.walk(ctx, prev)
-	} else {
-		snap, err = l.advanceByList(ctx, prev)
+		read = l.walk
 	}
-	if errors.Is(err, errMoved) {
+	snap, err := read(ctx, prev)
+	same, unseen := l.Same(ctx, prev) // asked last: what was read before is of the log that is there now
+	switch {
+	case unseen == nil && !same, errors.Is(err, errMoved):
 		return l.Load(ctx)
+	case err != nil || unseen != nil:
+		return nil, fmt.Errorf("refresh the table from version %d: %w", prev.Version(), cmp.Or(err, unseen))
 	}
-	if err != nil {
-		return nil, fmt.Errorf("refresh the table from version %d: %w", prev.Version(), err)
-	}
-	l.Saw(snap.Version(), began)
+	l.Saw(snap, began)
 	return snap, nil
 }
 

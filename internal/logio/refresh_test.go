@@ -1,7 +1,9 @@
 package logio_test
 
 import (
+	"context"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -20,7 +22,7 @@ func TestRefresh(t *testing.T) {
 	same, err := l.Refresh(t.Context(), snap)
 	require.NoError(t, err)
 	require.Same(t, snap, same)
-	require.Equal(t, map[storetest.Op]int{storetest.OpGet: 1}, faulty.Counts(), "seen a moment ago: one get")
+	require.Equal(t, map[storetest.Op]int{storetest.OpGet: 1, storetest.OpGetRange: 1}, faulty.Counts(), "seen a moment ago: one get, and whether it is the same log")
 
 	tb.commit(add("e"))
 	tb.commit(add("f"))
@@ -28,7 +30,7 @@ func TestRefresh(t *testing.T) {
 	next, err := l.Refresh(t.Context(), snap)
 	require.NoError(t, err)
 	requireTable(t, next, 6, "bb", "ccc", "dddd", "e", "f")
-	require.Equal(t, map[storetest.Op]int{storetest.OpGet: 3}, faulty.Counts())
+	require.Equal(t, map[storetest.Op]int{storetest.OpGet: 3, storetest.OpGetRange: 1}, faulty.Counts())
 
 	tb.clock.now = tb.clock.now.Add(logio.FreshFor)
 	tb.commit(add("g"))
@@ -36,7 +38,7 @@ func TestRefresh(t *testing.T) {
 	next, err = l.Refresh(t.Context(), next)
 	require.NoError(t, err)
 	require.EqualValues(t, 7, next.Version())
-	require.Equal(t, map[storetest.Op]int{storetest.OpGet: 2, storetest.OpList: 1}, faulty.Counts(), "seen long ago: one list, and whether it is the same log")
+	require.Equal(t, map[storetest.Op]int{storetest.OpGet: 1, storetest.OpGetRange: 1, storetest.OpList: 1}, faulty.Counts(), "seen long ago: one list, and whether it is the same log")
 }
 
 // The next version is absent because it was cleaned away: that is not "nothing new".
@@ -118,6 +120,99 @@ func TestListGoesOn(t *testing.T) {
 	snap, err := l.Load(t.Context())
 	require.NoError(t, err)
 	requireTable(t, snap, want.Version(), files(want)...)
+}
+
+// A table that is dropped and made anew while its log is read, at any operation, is the old one, the new one, or an
+// error: never a bit of both.
+func TestATableMadeAnewWhileItIsRead(t *testing.T) {
+	for name, read := range map[string]func(*table, *logio.Log, *storetest.Faulty) func(context.Context) (*delta.Snapshot, error){
+		"opened": func(_ *table, l *logio.Log, _ *storetest.Faulty) func(context.Context) (*delta.Snapshot, error) {
+			return l.Load
+		},
+		"opened by a checkpoint": func(tb *table, l *logio.Log, _ *storetest.Faulty) func(context.Context) (*delta.Snapshot, error) {
+			tb.checkpoint(tb.tail - 1)
+			return l.Load
+		},
+		"refreshed": func(tb *table, l *logio.Log, f *storetest.Faulty) func(context.Context) (*delta.Snapshot, error) {
+			return refreshes(tb, l, f, 0)
+		},
+		"refreshed by a list": func(tb *table, l *logio.Log, f *storetest.Faulty) func(context.Context) (*delta.Snapshot, error) {
+			return refreshes(tb, l, f, logio.FreshFor)
+		},
+	} {
+		for versions := range int64(8) {
+			for at := 1; ; at++ {
+				tb := newHistory(t)
+				l, faulty := tb.log(logio.Options{})
+				load := read(tb, l, faulty)
+				old, err := tb.load()
+				require.NoError(t, err)
+				begun := faulty.Calls()
+				dropped := false
+				faulty.Before = func(storetest.Call) storetest.Fault {
+					if faulty.Calls()-begun == at {
+						dropped = true
+						tb.dropAndMakeAnew(versions)
+					}
+					return storetest.Fault{}
+				}
+				snap, err := load(t.Context())
+				if !dropped {
+					require.NoError(t, err)
+					require.Greater(t, at, 3)
+					break
+				}
+				if err != nil {
+					continue
+				}
+				want := old
+				if snap.Metadata().ID != old.Metadata().ID {
+					want, err = tb.load()
+					require.NoError(t, err)
+				}
+				requireTable(t, snap, want.Version(), files(want)...)
+				faulty.Before = nil
+				snap, err = l.Refresh(t.Context(), snap)
+				require.NoError(t, err, "%s, %d versions, at %d", name, versions, at)
+				require.Equal(t, "another", snap.Metadata().ID, "%s, %d versions, at %d", name, versions, at)
+			}
+		}
+	}
+}
+
+// refreshes opens the table, has somebody go on, and lets a time pass before the table is refreshed.
+func refreshes(tb *table, l *logio.Log, f *storetest.Faulty, after time.Duration) func(context.Context) (*delta.Snapshot, error) {
+	snap, err := l.Load(context.Background())
+	require.NoError(tb.t, err)
+	tb.commit(add("later"))
+	tb.commit(add("last"))
+	tb.clock.now = tb.clock.now.Add(after)
+	return func(ctx context.Context) (*delta.Snapshot, error) { return l.Refresh(ctx, snap) }
+}
+
+// A table of which the newest commit was cleaned away, behind a checkpoint, is known by the checkpoint.
+func TestRefreshOfATableWithoutItsNewestCommit(t *testing.T) {
+	tb := newHistory(t)
+	newest := tb.tail - 1
+	tb.checkpoint(newest)
+	tb.delete(delta.CommitKey(newest))
+	l, faulty := tb.log(logio.Options{})
+	snap, err := l.Load(t.Context())
+	require.NoError(t, err)
+	opened := faulty.Calls()
+	same, err := l.Refresh(t.Context(), snap)
+	require.NoError(t, err)
+	require.Same(t, snap, same)
+	require.Equal(t, 2, faulty.Calls()-opened, "the next commit, and a look at the checkpoint")
+
+	tb.clock.now = tb.clock.now.Add(time.Second)
+	data, err := tb.mem.Get(t.Context(), delta.CheckpointKey(newest), 0)
+	require.NoError(t, err)
+	tb.put(delta.CheckpointKey(newest), data)
+	again, err := l.Refresh(t.Context(), snap)
+	require.NoError(t, err)
+	require.NotSame(t, snap, again, "another checkpoint may be of another table")
+	requireTable(t, again, newest, files(snap)...)
 }
 
 // A table that was dropped while we slept is not "nothing new".

@@ -5,27 +5,37 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
+	"io"
 	"time"
 
 	"github.com/idemtable/idem/delta"
 	"github.com/idemtable/idem/delta/store"
 )
 
-// SameFor is how long the log is taken to be the one that was read, once that was seen. A table that is dropped
-// and made anew at the same place within that time is told from the old one only by what its log says.
-const SameFor = 10 * time.Second
+// slowLoad is how long a load may last before the log is looked at once more: one that was dropped and made anew
+// meanwhile is two logs.
+const slowLoad = 10 * time.Second
 
-// mark is a commit whose bytes are known; the zero mark is none.
+// markBytes are the bytes of a commit by which a log is known. Ids of what the commit did stand in them: those of the
+// transaction, the table, the files.
+const markBytes = 4 << 10
+
+// mark is how a log is known: the beginning of a commit of it, the newest that was seen; or, where a checkpoint
+// stands in for a commit that was cleaned away, what the store says of that file. The zero mark is none.
 type mark struct {
+	table   string // the id that its table has
 	version int64
+	length  int
 	sum     uint64
-	known   bool
+	standIn store.Info
 }
 
-func markOf(version int64, data []byte) mark {
+// markOf is the mark of a commit of a table that begins with some bytes.
+func markOf(table string, version int64, begin []byte) mark {
+	begin = begin[:min(len(begin), markBytes)]
 	h := fnv.New64a()
-	h.Write(data)
-	return mark{version, h.Sum64(), true}
+	h.Write(begin)
+	return mark{table: table, version: version, length: len(begin), sum: h.Sum64()}
 }
 
 // candidate is a commit that becomes the mark if it turns out to be the newest: of the many that a load reads
@@ -35,36 +45,42 @@ type candidate struct {
 	data    []byte // nil if there is none
 }
 
-// Same says whether the log is the one that was read or written, by the commit of a version that was seen to be
-// the newest. A table that was dropped and made anew has another commit there, or none; one that was cleaned up
-// may have none. It is one get if the log was not seen to be the same a short while ago. A commit that was never
-// read, because a checkpoint stood in for it, is taken for what is there when it is asked for first.
-func (l *Log) Same(ctx context.Context, version int64) (bool, error) {
+// Same says whether the log is still the one that a snapshot is of: it has the newest commit that was seen. A log that
+// was dropped has not, nor has one that was made anew at its place, nor one that was cleaned up to beyond that commit:
+// then it is to be loaded. It is one read of at most 4 KiB. Of a log that nothing was read of nothing is known.
+func (l *Log) Same(ctx context.Context, snap *delta.Snapshot) (bool, error) {
 	l.mu.Lock()
-	was, at := l.mark, l.sameAt
+	was := l.mark
 	l.mu.Unlock()
-	now := l.opts.Clock.Now()
-	if now.Sub(at) < SameFor {
+	switch {
+	case was.table != "" && was.table != snap.Metadata().ID:
+		return false, nil // another was loaded since
+	case was.standIn.Key != "":
+		return l.stands(ctx, was.standIn)
+	case was.length == 0:
 		return true, nil
 	}
-	data, err := l.st.Get(ctx, delta.CommitKey(version), maxCommit)
+	begin := make([]byte, was.length)
+	err := l.st.GetRange(ctx, delta.CommitKey(was.version), 0, begin)
+	switch {
+	case errors.Is(err, store.ErrNotExist), errors.Is(err, io.ErrUnexpectedEOF):
+		return false, nil
+	case err != nil:
+		return false, fmt.Errorf("read commit %d again: %w", was.version, err)
+	}
+	return markOf(was.table, was.version, begin) == was, nil
+}
+
+// stands says whether a file of the log is there as it was listed.
+func (l *Log) stands(ctx context.Context, was store.Info) (bool, error) {
+	is, err := l.st.Head(ctx, was.Key)
 	switch {
 	case errors.Is(err, store.ErrNotExist):
 		return false, nil
 	case err != nil:
-		return false, fmt.Errorf("read commit %d again: %w", version, err)
+		return false, fmt.Errorf("look at %s again: %w", was.Key, err)
 	}
-	is := markOf(version, data)
-	if was.known && was.version == version && was.sum != is.sum {
-		return false, nil
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.sameAt = now
-	if !l.mark.known || l.mark.version < version {
-		l.mark = is
-	}
-	return true, nil
+	return is.Size == was.Size && is.ModTime.Unix() == was.ModTime.Unix(), nil // of a list and of a head times may be of other precision
 }
 
 // Knows notes the bytes of a commit that was read or written. They count once the version was seen to be the newest:
@@ -77,9 +93,53 @@ func (l *Log) Knows(version int64, data []byte) {
 	}
 }
 
-// begin forgets what is known of the log, which is read from now on.
-func (l *Log) begin(now time.Time) {
+// begin forgets which commits were read, as they are read again.
+func (l *Log) begin() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.mark, l.pending, l.sameAt = mark{}, candidate{}, now
+	l.pending = candidate{}
+}
+
+// settle ends a load: from now on it is known which log was read.
+func (l *Log) settle(ctx context.Context, ls *listing, snap *delta.Snapshot, began time.Time) error {
+	is, err := l.markAt(ctx, ls, snap)
+	if err != nil {
+		return err
+	}
+	if l.opts.Clock.Now().Sub(began) >= slowLoad {
+		if there, err := l.stands(ctx, ls.newestFile()); err != nil {
+			return err
+		} else if !there {
+			return errMoved
+		}
+	}
+	l.mu.Lock()
+	l.mark, l.pending = is, candidate{}
+	l.mu.Unlock()
+	l.Saw(snap, began)
+	return nil
+}
+
+// markAt is the mark of what was loaded. The commit is read if a checkpoint stood in for it.
+func (l *Log) markAt(ctx context.Context, ls *listing, snap *delta.Snapshot) (mark, error) {
+	table, version := snap.Metadata().ID, snap.Version()
+	l.mu.Lock()
+	read := l.pending
+	l.mu.Unlock()
+	if read.data != nil && read.version == version {
+		return markOf(table, version, read.data), nil
+	}
+	info, there := ls.commits[version]
+	if !there {
+		return mark{table: table, version: version, standIn: ls.newestFile()}, nil
+	}
+	begin := make([]byte, min(info.Size, markBytes))
+	err := l.st.GetRange(ctx, info.Key, 0, begin)
+	if errors.Is(err, store.ErrNotExist) {
+		return mark{}, errMoved
+	}
+	if err != nil {
+		return mark{}, fmt.Errorf("commit %d: %w", version, err)
+	}
+	return markOf(table, version, begin), nil
 }

@@ -62,7 +62,7 @@ var logSeeds = []seed{
 		name:   "a hint to a checkpoint that is gone is trusted",
 		breaks: "field failures: the hint is advice",
 		file:   "internal/logio/log.go",
-		old:    "\tif from > 0 {\n\t\tif ls, err = l.list(ctx, 0); err != nil {\n\t\t\treturn nil, err\n\t\t}\n\t}\n",
+		old:    "\tif from > 0 {\n\t\tif ls, err = l.list(ctx, 0); err != nil {\n\t\t\treturn nil, nil, err\n\t\t}\n\t}\n",
 		new:    "",
 		caught: []suite{in("internal/logio", "TestLoad")},
 	},

@@ -31,6 +31,8 @@ type call struct {
 	wrong     bool                        // it was given wrong bytes
 	deleted   bool                        // files were deleted while its process lived
 	cancelled bool
+	stays     bool    // its process has opened a table that was dropped since
+	table     *ledger // of the table that it began on, which was dropped meanwhile; nil if none was
 
 	ended    bool
 	crashed  bool // nobody was told anything
@@ -44,10 +46,13 @@ func (wr *writer) beginCall(j *job) *call {
 	w := wr.w
 	ctx, cancel := context.WithCancel(w.context())
 	c := &call{
-		n: len(w.calls), writer: wr.name, job: j, quiet: wr.quiet, ctx: ctx, newest: w.look(), last: -1,
+		n: len(w.past) + len(w.calls), writer: wr.name, job: j, quiet: wr.quiet, stays: wr.stays, ctx: ctx, newest: w.look(), last: -1,
 		proposed: map[string]map[int64][]byte{}, madeAt: map[int64]time.Time{}, reapply: j.reapply && w.wasRestored(j),
 	}
 	if !wr.quiet {
+		if wr.stays {
+			w.meet(dropped.id, c)
+		}
 		if wr.skew != 0 {
 			w.hit(skewed, c)
 		}
@@ -83,6 +88,9 @@ func (wr *writer) endCall(res *idem.Result, err error, crashed bool) {
 	wr.call = nil
 	c.ended, c.crashed, c.res, c.err, c.last = true, crashed, res, err, w.look()
 	c.deleted = len(w.truth.deleted) > wr.born
+	if c.table != nil {
+		c.last = c.table.newest()
+	}
 	switch {
 	case crashed:
 		w.log(wr.name, "call %d ends in a crash", c.n)

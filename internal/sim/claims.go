@@ -17,6 +17,8 @@ func (l *ledger) claim(c *call) error {
 	landed := l.landed(c)
 	some := c.job.kind.does().some
 	switch {
+	case c.stays:
+		return l.stayed(c, landed)
 	case !c.ended || c.unknown():
 		return l.excuse(c)
 	case c.resolved != nil:
@@ -89,6 +91,9 @@ func (l *ledger) looked(c *call) error {
 func (l *ledger) scanned(c *call) error {
 	if err := l.looked(c); err != nil {
 		return err
+	}
+	if c.table != nil {
+		return nil // a version is read as it is there
 	}
 	if want := l.states[c.res.Version].Rows; !maps.Equal(want, c.read) {
 		return fmt.Errorf("it read other rows than the version has\nversion %d:\n%s", c.res.Version, want.Diff(c.read))

@@ -47,7 +47,7 @@ var Faults = []Fault{
 	{ID: "F20", Name: "no space left, input/output error"},
 	{ID: "F21", Name: "power cut", Where: "delta/store TestCrashSweep: a store in memory has no disk"},
 	{ID: "F22", Name: "vacuum, clean-up or checkpoint by others meanwhile"},
-	{ID: "F23", Name: "optimize or change of definition by others meanwhile"},
+	{ID: "F23", Name: "optimize, change of definition or drop by others meanwhile"},
 	{ID: "F24", Name: "foreign writer meanwhile"},
 	{ID: "F25", Name: "context ends"},
 	{ID: "F26", Name: "memory budget", Where: "TestMergeWithinItsBudget, maintain TestOptimizeStaysWithinItsBudget: spill files are on a disk"},
@@ -103,12 +103,13 @@ var (
 	timeGoes  = trouble{id: "F16", name: "time-jump"}
 	skewed    = trouble{id: "F17", name: "clock-off"}
 	stepped   = trouble{id: "F17", name: "clock-steps"}
+	dropped   = trouble{id: "F23", name: "drop"}
 )
 
 // Troubles are the names under which single troubles are counted.
 func Troubles() []string {
 	var names []string
-	for _, t := range append(troubles[:len(troubles):len(troubles)], offline, expired, cancelled, asleep, timeGoes, skewed, stepped) {
+	for _, t := range append(troubles[:len(troubles):len(troubles)], offline, expired, cancelled, asleep, timeGoes, skewed, stepped, dropped) {
 		names = append(names, t.name)
 	}
 	return names

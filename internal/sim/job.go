@@ -64,6 +64,7 @@ type does struct {
 	commit bool // it commits
 	some   bool // it may commit more than once
 	still  bool // no row changes, and none gets another id
+	tidies bool // it deletes, or writes to the log other files than commits
 }
 
 func (k kind) does() does {
@@ -78,8 +79,12 @@ func (k kind) does() does {
 		return does{commit: true, still: true}
 	case optimize:
 		return does{commit: true, still: true}
-	case vacuum, enable:
+	case enable:
 		return does{commit: true, some: true, still: true}
+	case vacuum:
+		return does{commit: true, some: true, still: true, tidies: true}
+	case checkpoint, cleanUpLog, compactLog:
+		return does{tidies: true}
 	}
 	return does{}
 }

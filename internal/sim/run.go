@@ -84,13 +84,14 @@ func RunCut(seed uint64, hooks Hooks, cut Cut) *History {
 	w := newWorld(seed, hooks, cut)
 	w.log("", "%s", w.plan)
 	w.setUp()
-	l := newLedger(w)
+	w.ledger = newLedger(w)
 	for _, stage := range []func(){
 		w.run,
-		func() { w.check(l, "before anything else lands") },
+		w.overtaken,
+		func() { w.check(w.ledger, "before anything else lands") },
 		w.drain,
-		func() { w.check(l, "after all has landed") },
-		func() { w.finish(l) },
+		func() { w.check(w.ledger, "after all has landed") },
+		func() { w.finish(w.ledger) },
 	} {
 		if len(w.broken) == 0 {
 			stage()
@@ -104,7 +105,7 @@ func (w *world) history() *History {
 		Seed: w.dice.seed, Cut: w.cut, Trace: w.trace, Broken: w.broken, Faults: w.faults, Hits: w.hits, Steps: w.steps, Versions: w.look() + 1,
 		Outcomes: map[string]int{}, Verbs: map[string]int{}, places: w.places,
 	}
-	for _, c := range w.calls {
+	for _, c := range slices.Concat(w.past, w.calls) {
 		h.Outcomes[c.outcome()]++
 		h.Verbs[c.job.kind.String()]++
 	}
@@ -162,20 +163,27 @@ func (w *world) setUp() {
 func (w *world) makeTable(first []*job) {
 	wr := w.newWriter("set", nil)
 	wr.quiet, wr.index = true, -1
-	c := wr.beginCall(w.plan.create)
-	t, res, err := idem.CreateStore(c.ctx, wr.view(), w.plan.definition(), wr.options())
-	wr.endCall(res, err, false)
-	if err != nil {
-		w.fail("make the table: %v", err)
+	if !wr.create() {
 		return
 	}
-	wr.table = t
 	for _, j := range w.kept(first) {
 		if !wr.run(j) {
 			w.fail("job %d (%s) does not end over a quiet store", j.n, j.kind)
 		}
 	}
 	w.writers = nil
+}
+
+// create makes the table, and opens it.
+func (wr *writer) create() bool {
+	c := wr.beginCall(wr.w.plan.create)
+	t, res, err := idem.CreateStore(c.ctx, wr.view(), wr.w.plan.definition(), wr.options())
+	wr.endCall(res, err, false)
+	if err != nil {
+		wr.w.fail("make the table: %v", err)
+	}
+	wr.table = t
+	return err == nil
 }
 
 // kept are the jobs that are not cut away.

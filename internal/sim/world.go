@@ -30,9 +30,12 @@ type world struct {
 	steps   int
 	newest  int64 // the newest version in the store
 	over    bool  // nobody goes on
+	drop    int   // the step from which on the table is dropped, 0 for never
+	ledger  *ledger
 
 	trace     []string
 	calls     []*call
+	past      []*call         // those that began before the table was dropped
 	strangers map[int64]*call // versions that a foreign writer committed
 	faults    map[string]int
 	hits      map[Hit]int
@@ -49,6 +52,7 @@ func newWorld(seed uint64, hooks Hooks, cut Cut) *world {
 	}
 	w.plan = newScenario(w.dice.plan, hooks)
 	w.build()
+	w.drop = w.dropStep()
 	return w
 }
 
@@ -128,6 +132,9 @@ func (w *world) run() {
 			return
 		}
 		w.landSome()
+		if w.droppable() {
+			w.dropTable()
+		}
 		wr := pick(w.steps, ready)
 		if _, more := wr.resume(); !more {
 			wr.ended = true

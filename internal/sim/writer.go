@@ -29,6 +29,8 @@ type writer struct {
 	frozen int // the step before which it does not go on
 	ended  bool
 	dead   bool          // its process, which has not noticed yet
+	opens  bool          // its process reads the log to open the table
+	stays  bool          // its process has opened a table that was dropped since
 	late   int           // effects that may be on their way
 	cutOff time.Time     // no operation gets through before
 	cut    trouble       // why
@@ -138,6 +140,7 @@ func (wr *writer) run(j *job) (done bool) {
 		panic(crash{})
 	}
 	wr.endCall(res, err, false)
+	wr.leaves(c)
 	if j.kind == appendRows && errors.Is(err, idem.ErrUnknownOutcome) {
 		return wr.resolve(c)
 	}
@@ -147,6 +150,8 @@ func (wr *writer) run(j *job) (done bool) {
 // start starts a process: it opens the table, or makes it.
 func (wr *writer) start() bool {
 	wr.faulty.Restart()
+	wr.stays, wr.opens = false, true
+	defer func() { wr.opens = false }()
 	wr.born = len(wr.w.truth.deleted)
 	if wr.w.plan.race {
 		c := wr.beginCall(wr.w.plan.create)
