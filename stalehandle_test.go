@@ -1,6 +1,7 @@
 package idem_test
 
 import (
+	"context"
 	"testing"
 	"time"
 
@@ -8,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/idemtable/idem"
+	"github.com/idemtable/idem/delta"
 	"github.com/idemtable/idem/internal/tabletest"
 	"github.com/idemtable/idem/maintain"
 )
@@ -87,6 +89,86 @@ func TestATableThatWasLeftOpen(t *testing.T) {
 		require.Equal(t, idem.Committed, res.Outcome)
 		f.Check(t, tabletest.Of(row))
 	})
+}
+
+// TestATableThatWasDropped: no call on a table that somebody took away says that it did something, whether it writes
+// files or reads those that are gone.
+func TestATableThatWasDropped(t *testing.T) {
+	row := tabletest.Row{Day: "d", ID: 1, Seq: 1, V: 1}
+	rows := func() tabletest.Rereader { return tabletest.Again(memory.DefaultAllocator, 0, row) }
+	for name, call := range map[string]func(context.Context, *idem.Table) error{
+		"Refresh": func(ctx context.Context, table *idem.Table) error { _, err := table.Refresh(ctx); return err },
+		"Append": func(ctx context.Context, table *idem.Table) error {
+			_, err := table.Append(ctx, rows(), idem.Append{Reason: "test"})
+			return err
+		},
+		"AppendWithTxn, a new version": func(ctx context.Context, table *idem.Table) error {
+			_, err := table.AppendWithTxn(ctx, rows(), idem.Txn{AppID: "a", Version: 6})
+			return err
+		},
+		"AppendWithTxn, an applied version": func(ctx context.Context, table *idem.Table) error {
+			_, err := table.AppendWithTxn(ctx, rows(), idem.Txn{AppID: "a", Version: 5})
+			return err
+		},
+		"ReplaceWhere": func(ctx context.Context, table *idem.Table) error {
+			_, err := table.ReplaceWhere(ctx, rows(), idem.ReplaceWhere{Where: "id = 1"})
+			return err
+		},
+		"ReplaceAll": func(ctx context.Context, table *idem.Table) error {
+			_, err := table.ReplaceAll(ctx, rows2(), idem.ReplaceAll{})
+			return err
+		},
+		"Merge": func(ctx context.Context, table *idem.Table) error {
+			_, err := table.Merge(ctx, tabletest.Again(memory.DefaultAllocator, 0, tabletest.Row{Day: "d", ID: 1, Seq: 2, V: 2}), idem.Merge{On: []string{"id"}, Newer: []string{"seq"}})
+			return err
+		},
+		"Delete": func(ctx context.Context, table *idem.Table) error {
+			_, err := table.Delete(ctx, idem.Delete{Where: "v = 1"})
+			return err
+		},
+		"RewindTxn": func(ctx context.Context, table *idem.Table) error { _, err := table.RewindTxn(ctx, "a", 4); return err },
+		"UpdateTable": func(ctx context.Context, table *idem.Table) error {
+			_, err := maintain.UpdateTable(ctx, table, maintain.Update{Where: "id = 1", Set: map[string]string{"v": "7"}})
+			return err
+		},
+		"OptimizeTable": func(ctx context.Context, table *idem.Table) error {
+			_, err := maintain.OptimizeTable(ctx, table, maintain.Optimize{})
+			return err
+		},
+		"VacuumTable": func(ctx context.Context, table *idem.Table) error {
+			_, err := maintain.VacuumTable(ctx, table, maintain.Vacuum{})
+			return err
+		},
+		"Checkpoint": func(ctx context.Context, table *idem.Table) error {
+			_, err := maintain.Checkpoint(ctx, table)
+			return err
+		},
+		"RestoreTable": func(ctx context.Context, table *idem.Table) error {
+			_, err := maintain.RestoreTable(ctx, table, maintain.Restore{To: maintain.Version(1)})
+			return err
+		},
+		"AlterTable": func(ctx context.Context, table *idem.Table) error {
+			_, err := maintain.AlterTable(ctx, table, maintain.Alter{Changes: []maintain.Change{maintain.SetProperties{Properties: map[string]string{"a": "b"}}}})
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := tabletest.New(t, 1, tabletest.Definition(nil, nil))
+			_, err := f.Table.AppendWithTxn(f.Context, rows(), idem.Txn{AppID: "a", Version: 5})
+			require.NoError(t, err)
+			_, err = f.Table.Append(f.Context, rows2(), idem.Append{Reason: "test"})
+			require.NoError(t, err)
+			for info, err := range f.Store.List(f.Context, "", "") {
+				require.NoError(t, err)
+				require.NoError(t, f.Store.Delete(f.Context, info.Key))
+			}
+			require.ErrorIs(t, call(f.Context, f.Table), idem.ErrNotTable)
+			for info, err := range f.Store.List(f.Context, delta.LogDir, "") {
+				require.NoError(t, err)
+				t.Errorf("%s was written", info.Key)
+			}
+		})
+	}
 }
 
 func rows2() tabletest.Rereader {

@@ -287,21 +287,25 @@ func TestBrokenPlansAreNotSent(t *testing.T) {
 
 // A process that slept while the log was cleaned must not put a version that is gone.
 func TestNoZombieBelowACheckpoint(t *testing.T) {
-	w := newWorld(t)
-	p := w.process()
-	for range 3 {
-		w.foreign()
+	for name, after := range map[string]time.Duration{"a moment ago": 0, "while it slept": logio.FreshFor} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			p := w.process()
+			for range 3 {
+				w.foreign()
+			}
+			require.NoError(t, p.Log.Checkpoint(t.Context(), w.snapshot(), w.clock.Now()))
+			for v := range int64(3) {
+				require.NoError(t, w.mem.Delete(t.Context(), delta.CommitKey(v)))
+			}
+			w.clock.now = w.clock.now.Add(after)
+			out, err := p.commit(t.Context(), appends(1, nil))
+			require.NoError(t, err)
+			require.EqualValues(t, 4, out.Version)
+			require.Equal(t, []int64{4}, w.holders(txnID(1)))
+			require.Equal(t, []string{"a", "b", "new-1"}, w.files())
+		})
 	}
-	require.NoError(t, p.Log.Checkpoint(t.Context(), w.snapshot(), w.clock.Now()))
-	for v := range int64(3) {
-		require.NoError(t, w.mem.Delete(t.Context(), delta.CommitKey(v)))
-	}
-	w.clock.now = w.clock.now.Add(logio.FreshFor)
-	out, err := p.commit(t.Context(), appends(1, nil))
-	require.NoError(t, err)
-	require.EqualValues(t, 4, out.Version)
-	require.Equal(t, []int64{4}, w.holders(txnID(1)))
-	require.Equal(t, []string{"a", "b", "new-1"}, w.files())
 }
 
 // A process that holds a table open must not write into another one that was made at its place, however long

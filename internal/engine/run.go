@@ -124,8 +124,8 @@ func (r *run) refused(ctx context.Context, refreshed bool, err error) (commit.Ev
 	}
 	old := r.snap.Version()
 	switch moved := r.refresh(ctx); {
-	case errors.Is(moved, commit.ErrConflict):
-		return r.fail(moved), 0 // another table is there
+	case errors.Is(moved, commit.ErrConflict), errors.Is(moved, delta.ErrNotTable):
+		return r.fail(moved), 0 // another table is there, or none
 	case moved != nil, r.snap.Version() == old:
 		return r.fail(err), 0
 	}
