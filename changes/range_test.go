@@ -243,13 +243,15 @@ func TestATableThatWasDroppedAndMadeAnew(t *testing.T) {
 		require.NoError(t, w.st.Delete(t.Context(), info.Key))
 	}
 	w.version, w.now = 0, start.Add(time.Hour)
-	w.commit(definition(plain, nil)...)
+	anew := definition(plain, nil)
+	anew[1].Metadata.ID = "1"
+	w.commit(anew...)
 	w.commit(add(w.rows("g1", 1)))
 	got, err := w.feed(changes.Request{})
 	require.NoError(t, err)
 	require.Equal(t, inserts(1, 1), got)
 	got, err = feed(t.Context(), before, changes.Request{})
-	require.Error(t, err)
+	require.ErrorIs(t, err, idem.ErrConflict)
 	require.Empty(t, got)
 }
 

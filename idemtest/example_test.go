@@ -40,7 +40,7 @@ func ExampleProve() {
 	}, idemtest.Options{})
 	// Output:
 	// diff: 0 rows
-	// ran 6 ways, 48 runs: twice 2, another day 3, another order 6, faults 20, killed 8, two at once 8
+	// ran 6 ways, 56 runs: twice 2, another day 3, another order 6, faults 24, killed 10, two at once 10
 }
 
 // A merge without Newer is repeatable, until an older batch comes late.

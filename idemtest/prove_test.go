@@ -102,7 +102,7 @@ func TestProveReportsRunsThatFail(t *testing.T) {
 			}
 			return nil
 		}, idemtest.Options{Skip: []idemtest.Way{idemtest.Faults}})
-		require.Contains(t, r.said(), "killed: operation 1 of 4 (PUT-IF-ABSENT _delta_log/00000000000000000001.json) was the last before the process died; "+
+		require.Contains(t, r.said(), "killed: operation 2 of 6 (PUT-IF-ABSENT _delta_log/00000000000000000001.json) was the last before the process died; "+
 			`run again, the job ended in: an earlier run has not ended`)
 		require.NotContains(t, r.said(), "faults")
 	})
@@ -146,7 +146,7 @@ func TestProveBoundsTheStoreOperations(t *testing.T) {
 	require.False(t, r.failed, r.said())
 	require.Contains(t, r.said(), "ran 5 ways")
 	require.Contains(t, r.said(), "killed 6, two at once 6")
-	require.Contains(t, r.said(), "note: 3 of the 20 store operations of the job were disturbed")
+	require.Contains(t, r.said(), "note: 3 of the 25 store operations of the job were disturbed")
 }
 
 func TestProveNotes(t *testing.T) {

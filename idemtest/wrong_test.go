@@ -181,7 +181,7 @@ var wrongJobs = []struct {
 	{"progress in a second commit, and no fault but the end", func(t *testing.T) exhibit {
 		return exhibit{table: salesTable(t), job: tagAfterRows(t), o: idemtest.Options{Skip: []idemtest.Way{idemtest.Faults}}}
 	}, idemtest.Killed, []string{
-		"operation 3 of 6 (PUT-IF-ABSENT _delta_log/00000000000000000001.json) was the last before the process died", "appends without a tag"}},
+		"operation 4 of 8 (PUT-IF-ABSENT _delta_log/00000000000000000001.json) was the last before the process died", "appends without a tag"}},
 	{"one of several times wins by chance", onOrders(timeByChance), idemtest.Twice, []string{
 		"column loaded_at differs from run to run in 1 of the 6 rows", "a tie without order"}},
 	{"looks, and then appends", onSales(looksThenAppends), idemtest.TwoAtOnce, []string{
