@@ -143,6 +143,18 @@ func TestATableThatWasDropped(t *testing.T) {
 			_, err := maintain.Checkpoint(ctx, table)
 			return err
 		},
+		"CompactLog": func(ctx context.Context, table *idem.Table) error {
+			_, err := maintain.CompactLog(ctx, table, 0, 1)
+			return err
+		},
+		"CleanUpLog": func(ctx context.Context, table *idem.Table) error {
+			_, err := maintain.CleanUpLog(ctx, table, maintain.CleanUp{})
+			return err
+		},
+		"EnableFeature": func(ctx context.Context, table *idem.Table) error {
+			_, err := maintain.EnableFeature(ctx, table, maintain.Enable{Feature: "deletionVectors"})
+			return err
+		},
 		"RestoreTable": func(ctx context.Context, table *idem.Table) error {
 			_, err := maintain.RestoreTable(ctx, table, maintain.Restore{To: maintain.Version(1)})
 			return err

@@ -173,6 +173,9 @@ func CompactLog(ctx context.Context, t *idem.Table, first, last int64) (*Compact
 	if err != nil {
 		return nil, err
 	}
+	if _, err := in.Newest(ctx); err != nil { // another table may be there
+		return nil, in.Fail(opCompactLog, err)
+	}
 	if first >= 0 && first < last {
 		_, err := in.Env.Store.Head(ctx, delta.CompactionKey(first, last))
 		if err == nil {
