@@ -102,8 +102,8 @@ func fixedTerm(e expr.Expr, arr arrow.Array) term {
 
 // array is a constant as an array of one value.
 func (v datum) array(t arrow.DataType) arrow.Array {
-	if t.ID() == arrow.NULL {
-		return array.NewNull(1)
+	if v.kind == kindNull {
+		return array.MakeArrayOfNull(memory.DefaultAllocator, t, 1) // a variant has no builder that makes one
 	}
 	b := array.NewBuilder(memory.DefaultAllocator, t)
 	defer b.Release()
