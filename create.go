@@ -17,6 +17,7 @@ import (
 	"github.com/idemtable/idem/internal/commit"
 	"github.com/idemtable/idem/internal/inside"
 	"github.com/idemtable/idem/internal/plan"
+	"github.com/idemtable/idem/internal/pred"
 	"github.com/idemtable/idem/internal/redact"
 )
 
@@ -198,7 +199,11 @@ func (d Definition) definition(env *plan.Env) (*definition, error) {
 		}
 	}
 	for _, name := range d.ClusterBy {
-		w.spec.ClusterBy = append(w.spec.ClusterBy, pathOf(schema, name))
+		path, err := pred.PathIn(schema, name)
+		if err != nil {
+			return nil, err
+		}
+		w.spec.ClusterBy = append(w.spec.ClusterBy, path)
 	}
 	if w.spec.Rules, err = d.rules(schema); err != nil {
 		return nil, err
@@ -209,26 +214,22 @@ func (d Definition) definition(env *plan.Env) (*definition, error) {
 	return w, canKeep(env, w.would)
 }
 
-// pathOf is a column by its name, or else a field of a struct by the names on the way to it.
-func pathOf(s *delta.Struct, name string) []string {
-	if s.Index(name) >= 0 {
-		return []string{name}
-	}
-	return expr.Col(name).Path
-}
-
 // rules gives what is said of columns.
 func (d Definition) rules(schema *delta.Struct) ([]delta.ColumnRule, error) {
 	var out []delta.ColumnRule
 	said := map[string]string{}
 	for _, name := range slices.Sorted(maps.Keys(d.Columns)) {
 		c := d.Columns[name]
-		id := strings.ToLower(strings.Join(pathOf(schema, name), "\x00"))
+		path, err := pred.PathIn(schema, name)
+		if err != nil {
+			return nil, err
+		}
+		id := strings.ToLower(strings.Join(path, "\x00"))
 		if other, twice := said[id]; twice {
 			return nil, fmt.Errorf("%w: Definition.Columns: %q and %q are one column: say what there is to say of it once", ErrInput, other, name)
 		}
 		said[id] = name
-		r := delta.ColumnRule{Path: pathOf(schema, name), Comment: c.Comment, Declared: c.Type, Default: c.Default, Generated: c.Generated}
+		r := delta.ColumnRule{Path: path, Comment: c.Comment, Declared: c.Type, Default: c.Default, Generated: c.Generated}
 		if id := c.Identity; id != nil {
 			r.Identity = &delta.Identity{Start: id.Start, Step: id.Step, AllowExplicit: id.AllowExplicit}
 			if id.Step == 0 {

@@ -23,8 +23,8 @@ type Fingerprint struct {
 	// Condition is the same as a tree, instead of Where.
 	Condition expr.Expr
 
-	// Keys are columns whose distinct values are counted. A field of a struct is "a.b"; a name that has
-	// dots, or is none of a column as it is, is read as SQL reads it, with backticks.
+	// Keys are columns whose distinct values are counted. A field of a struct is "a.b"; backticks
+	// keep a name with dots together.
 	Keys []string
 
 	// Sums are integer or decimal columns that are summed exactly.

@@ -86,7 +86,7 @@ type Clause struct {
 type Merge struct {
 	_ struct{}
 
-	// On are the key columns. A field of a struct is "a.b"; in a NULL struct it is NULL.
+	// On are the key columns. A field of a struct is "a.b" (see Names of the package); in a NULL struct it is NULL.
 	On []string
 
 	// Newer are the columns that order versions of one row, most significant first. Of several

@@ -199,3 +199,75 @@ func TestDedupeRowsByFields(t *testing.T) {
 	require.ErrorIs(t, err, idem.ErrInput)
 	require.ErrorContains(t, err, "k.id=NULL")
 }
+
+// TestKeysWithDots are read as expressions read names: see TestNamesWithDotsAreReadAsExpressionsReadThem.
+func TestKeysWithDots(t *testing.T) {
+	nullable := func(name string, t arrow.DataType) arrow.Field {
+		return arrow.Field{Name: name, Type: t, Nullable: true}
+	}
+	inner := nullable("x", arrow.StructOf(nullable("y", longs)))
+	both := arrow.NewSchema([]arrow.Field{nullable("x.y", longs), inner, nullable("v", longs)}, nil)
+	flat := arrow.NewSchema([]arrow.Field{nullable("x.y", longs), nullable("v", longs)}, nil)
+	deep := arrow.NewSchema([]arrow.Field{inner, nullable("v", longs)}, nil)
+	const base, source = `[{"x.y":1,"x":{"y":2},"v":0}]`, `[{"x.y":1,"x":{"y":1},"v":5}]`
+	for _, c := range []struct {
+		why, on       string
+		table, source *arrow.Schema
+		want          []int64 // updated, inserted
+		says          string
+	}{
+		{"the column", "`x.y`", both, both, []int64{1, 0}, ""},
+		{"the field", "x.`y`", both, both, []int64{0, 1}, ""},
+		{"either", "x.y", both, both, nil, "write `x.y` for the column, `x`.`y` for the field"},
+		{"either, of the table alone", "x.y", both, deep, nil, "write `x.y` for the column"},
+		{"a column", "x.y", flat, flat, []int64{1, 0}, ""},
+		{"a column of rows that have the field too", "x.y", flat, flat, []int64{1, 0}, ""},
+		{"a field", "x.y", deep, deep, []int64{0, 1}, ""},
+		{"a field that the rows have as a column", "x.y", deep, flat, nil, `must set "x.y" from the source`},
+		{"a column that the rows have as a field", "x.y", flat, deep, nil, `must set "x.y" from the source`},
+	} {
+		for _, as := range []string{"On", "Newer"} {
+			if as == "Newer" && c.says == "" {
+				continue
+			}
+			t.Run(c.why+" "+as, func(t *testing.T) {
+				st := store.NewMem()
+				table, _, err := idem.CreateStore(t.Context(), st, idem.Definition{Schema: c.table, Properties: map[string]string{"delta.columnMapping.mode": "name"}}, idem.Options{Parallelism: 1})
+				require.NoError(t, err)
+				_, err = table.Append(t.Context(), fromJSON(c.table, base), idem.Append{Reason: "test"})
+				require.NoError(t, err)
+				request := idem.Merge{On: []string{c.on}, Unguarded: true}
+				if as == "Newer" {
+					request = idem.Merge{On: []string{"v"}, Newer: []string{c.on}}
+				}
+				res, err := table.Merge(t.Context(), fromJSON(c.source, source), request)
+				if c.says != "" {
+					require.ErrorIs(t, err, idem.ErrInput)
+					require.ErrorContains(t, err, c.says)
+					return
+				}
+				require.NoError(t, err)
+				require.Equal(t, c.want, []int64{res.Updated, res.Inserted})
+			})
+		}
+	}
+	t.Run("of rows, and duplicates", func(t *testing.T) {
+		_, _, err := idem.DedupeRows(t.Context(), fromJSON(both, base), idem.Dedupe{On: []string{"x.y"}})
+		require.ErrorIs(t, err, idem.ErrInput)
+		require.ErrorContains(t, err, "for the field")
+		table, _, err := idem.CreateStore(t.Context(), store.NewMem(), idem.Definition{Schema: both, Properties: map[string]string{"delta.columnMapping.mode": "name"}}, idem.Options{Parallelism: 1})
+		require.NoError(t, err)
+		_, err = table.Duplicates(t.Context(), idem.Duplicates{On: []string{"x.y"}})
+		require.ErrorContains(t, err, "for the field")
+		_, err = table.Fingerprint(t.Context(), idem.Fingerprint{Keys: []string{"x.y"}})
+		require.ErrorContains(t, err, "for the field")
+	})
+	t.Run("of a definition", func(t *testing.T) {
+		for _, d := range []idem.Definition{{ClusterBy: []string{"x.y"}}, {Columns: map[string]idem.Column{"x.y": {Comment: "c"}}}} {
+			d.Schema, d.Properties = both, map[string]string{"delta.columnMapping.mode": "name"}
+			_, _, err := idem.CreateStore(t.Context(), store.NewMem(), d, idem.Options{Parallelism: 1})
+			require.ErrorIs(t, err, idem.ErrInput)
+			require.ErrorContains(t, err, "write `x.y` for the column, `x`.`y` for the field")
+		}
+	})
+}

@@ -30,6 +30,14 @@
 // below the microsecond is cut, strings and binary of any layout and dictionaries of them. Strings do
 // not become numbers, floats not decimals, and an instant (with a zone) no local time (without one).
 //
+// # Names
+//
+// Where a request takes columns and fields of structs by name (keys, what is set, what a definition
+// says of them) it reads the name as an expression does, ignoring case: "a.b" is the field b of the struct a,
+// and backticks keep a name with dots together: "`a.b`". Where there is no such field it is the column
+// whose very name is "a.b"; where there are both, a name without backticks is ErrInput. Where only whole
+// columns are taken ([Scan].Columns, PartitionBy, Sums), they go by their names as they are.
+//
 // # Outcomes
 //
 // A call ends in a [Result] (Committed, AlreadyApplied, Superseded, Unchanged) or in an error that

@@ -9,12 +9,12 @@ import (
 
 	"github.com/idemtable/idem"
 	"github.com/idemtable/idem/delta"
-	"github.com/idemtable/idem/delta/expr"
+	"github.com/idemtable/idem/internal/pred"
 )
 
-// Change is one change of a table's definition. A column in it is given by its name, ignoring case: a
-// field of a struct is "address.city", "element" leads into an array, "key" and "value" into a map, and
-// backticks keep a name with dots together.
+// Change is one change of a table's definition. A column in it is given by its name, which is read as
+// package idem says under Names: a field of a struct is "address.city", and a name with dots stands in
+// backticks. Besides, "element" leads into an array, "key" and "value" into a map.
 type Change interface {
 	// edit works it out: nil if there is nothing to do.
 	edit(now *delta.Snapshot, fresh delta.Fresh) (*delta.Edit, error)
@@ -23,20 +23,21 @@ type Change interface {
 	told(before, after *delta.Snapshot) told
 }
 
-// pathOf is a column by its name, or else a field by the names on the way to it.
-func pathOf(s *delta.Struct, name string) []string {
-	switch {
-	case name == "":
-		return nil
-	case s.Index(name) >= 0:
-		return []string{name}
+// edited makes an edit of the column that has a name.
+func edited(now *delta.Snapshot, name string, edit func(path []string) (*delta.Edit, error)) (*delta.Edit, error) {
+	path, err := pred.PathIn(now.Schema(), name)
+	if err != nil {
+		return nil, err
 	}
-	return expr.Col(name).Path
+	return edit(path)
 }
 
 // typeOf is the type of a column.
 func typeOf(name string, t arrow.DataType) (delta.Type, error) {
-	if t == nil {
+	switch {
+	case name == "":
+		return nil, fmt.Errorf("%w: a column needs a name", idem.ErrInput)
+	case t == nil:
 		return nil, fmt.Errorf("%w: the column %s is given no type", idem.ErrInput, name)
 	}
 	s, err := delta.FromArrow(arrow.NewSchema([]arrow.Field{{Name: name, Type: t, Nullable: true}}, nil))
@@ -71,8 +72,23 @@ func (c AddColumn) edit(now *delta.Snapshot, fresh delta.Fresh) (*delta.Edit, er
 	if err != nil {
 		return nil, err
 	}
+	path, err := c.path(now.Schema())
+	if err != nil {
+		return nil, err
+	}
 	return now.AddColumns(fresh, delta.NewColumn{
-		Path: pathOf(now.Schema(), c.Name), Type: t, Declared: c.Lengths, Comment: c.Comment, Place: delta.Place{First: c.First, After: c.After},
+		Path: path, Type: t, Declared: c.Lengths, Comment: c.Comment, Place: delta.Place{First: c.First, After: c.After},
+	})
+}
+
+// path is where the column goes: "a.b" may be a new field of a struct a that is there.
+func (c AddColumn) path(s *delta.Struct) ([]string, error) {
+	if c.Name == "" {
+		return nil, nil
+	}
+	return pred.Path(c.Name, func(path []string) bool {
+		_, goes := pred.TypeAt(s, path[:len(path)-1]).(*delta.Struct)
+		return pred.TypeAt(s, path) != nil || goes && len(path) > 1
 	})
 }
 
@@ -88,7 +104,23 @@ func (c RenameColumn) edit(now *delta.Snapshot, _ delta.Fresh) (*delta.Edit, err
 	if c.To == "" {
 		return nil, fmt.Errorf("%w: rename the column %s: RenameColumn.To is empty", idem.ErrInput, c.Name)
 	}
-	return now.RenameColumn(pathOf(now.Schema(), c.Name), c.To)
+	path, err := c.path(now.Schema())
+	if err != nil {
+		return nil, err
+	}
+	return now.RenameColumn(path, c.To)
+}
+
+// path is what is renamed. Where that is gone it is what the new name stands for.
+func (c RenameColumn) path(s *delta.Struct) ([]string, error) {
+	path, err := pred.PathIn(s, c.Name)
+	if err != nil || pred.TypeAt(s, path) != nil || len(path) == 1 {
+		return path, err
+	}
+	if renamed := append(slices.Clone(path[:len(path)-1]), c.To); pred.TypeAt(s, renamed) == nil && s.Index(c.To) >= 0 {
+		return []string{c.Name}, nil
+	}
+	return path, nil
 }
 
 // DropColumn takes a column out of the schema. It needs column mapping; the data stay in the files until
@@ -101,7 +133,7 @@ type DropColumn struct {
 }
 
 func (c DropColumn) edit(now *delta.Snapshot, _ delta.Fresh) (*delta.Edit, error) {
-	return now.DropColumn(pathOf(now.Schema(), c.Name))
+	return edited(now, c.Name, now.DropColumn)
 }
 
 // MoveColumn gives a column another place in its struct: first, behind another, or at the end.
@@ -114,7 +146,9 @@ type MoveColumn struct {
 }
 
 func (c MoveColumn) edit(now *delta.Snapshot, _ delta.Fresh) (*delta.Edit, error) {
-	return now.MoveColumn(pathOf(now.Schema(), c.Name), delta.Place{First: c.First, After: c.After})
+	return edited(now, c.Name, func(path []string) (*delta.Edit, error) {
+		return now.MoveColumn(path, delta.Place{First: c.First, After: c.After})
+	})
 }
 
 // WidenColumn gives a column a type that holds all values of its own: int32 becomes int64, say. It needs
@@ -131,7 +165,7 @@ func (c WidenColumn) edit(now *delta.Snapshot, _ delta.Fresh) (*delta.Edit, erro
 	if err != nil {
 		return nil, err
 	}
-	return now.WidenColumn(pathOf(now.Schema(), c.Name), t)
+	return edited(now, c.Name, func(path []string) (*delta.Edit, error) { return now.WidenColumn(path, t) })
 }
 
 // DropNotNull lets a column be NULL. The opposite is a constraint: [AddConstraint] with "c IS NOT
@@ -143,7 +177,7 @@ type DropNotNull struct {
 }
 
 func (c DropNotNull) edit(now *delta.Snapshot, _ delta.Fresh) (*delta.Edit, error) {
-	return now.SetNullable(pathOf(now.Schema(), c.Name))
+	return edited(now, c.Name, now.SetNullable)
 }
 
 // SetComment describes a column; "" takes the comment away.
@@ -154,7 +188,7 @@ type SetComment struct {
 }
 
 func (c SetComment) edit(now *delta.Snapshot, _ delta.Fresh) (*delta.Edit, error) {
-	return now.SetComment(pathOf(now.Schema(), c.Name), c.Comment)
+	return edited(now, c.Name, func(path []string) (*delta.Edit, error) { return now.SetComment(path, c.Comment) })
 }
 
 // SetLengths gives a top-level column the SQL type of strings with a length, "varchar(20)"; "" lifts all
@@ -166,7 +200,7 @@ type SetLengths struct {
 }
 
 func (c SetLengths) edit(now *delta.Snapshot, _ delta.Fresh) (*delta.Edit, error) {
-	return now.SetDeclared(pathOf(now.Schema(), c.Name), c.Lengths)
+	return edited(now, c.Name, func(path []string) (*delta.Edit, error) { return now.SetDeclared(path, c.Lengths) })
 }
 
 // SetDefault gives a top-level column the SQL expression of its value in rows that lack it; rows that
@@ -178,7 +212,7 @@ type SetDefault struct {
 }
 
 func (c SetDefault) edit(now *delta.Snapshot, _ delta.Fresh) (*delta.Edit, error) {
-	return now.SetDefault(pathOf(now.Schema(), c.Name), c.Default)
+	return edited(now, c.Name, func(path []string) (*delta.Edit, error) { return now.SetDefault(path, c.Default) })
 }
 
 // DropDefault takes a column's default away.
@@ -189,7 +223,7 @@ type DropDefault struct {
 }
 
 func (c DropDefault) edit(now *delta.Snapshot, _ delta.Fresh) (*delta.Edit, error) {
-	return now.DropDefault(pathOf(now.Schema(), c.Name))
+	return edited(now, c.Name, now.DropDefault)
 }
 
 // ClusterBy says by which columns [OptimizeTable] brings rows together; none ends it. Files stay as they
@@ -203,7 +237,10 @@ type ClusterBy struct {
 func (c ClusterBy) edit(now *delta.Snapshot, _ delta.Fresh) (*delta.Edit, error) {
 	paths := make([][]string, len(c.Columns))
 	for i, name := range c.Columns {
-		paths[i] = pathOf(now.Schema(), name)
+		var err error
+		if paths[i], err = pred.PathIn(now.Schema(), name); err != nil {
+			return nil, err
+		}
 	}
 	return now.ClusterBy(paths...)
 }

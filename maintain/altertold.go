@@ -9,6 +9,7 @@ import (
 	"github.com/idemtable/idem/delta"
 	"github.com/idemtable/idem/delta/expr"
 	"github.com/idemtable/idem/internal/plan"
+	"github.com/idemtable/idem/internal/pred"
 )
 
 // told is a change in the words of commitInfo, which are Spark's as far as it has any. Its parameters
@@ -127,7 +128,8 @@ func position(first bool, after string) string {
 }
 
 func (c AddColumn) told(_, after *delta.Snapshot) told {
-	one := placedTold{Column: column(after, pathOf(after.Schema(), c.Name)), Position: position(c.First, c.After)}
+	path, _ := c.path(after.Schema()) // found before
+	one := placedTold{Column: column(after, path), Position: position(c.First, c.After)}
 	shown := map[string]json.RawMessage{}
 	if text, ok := one.Column.Metadata[delta.CommentKey]; ok { // ids are the table's own matter
 		shown[delta.CommentKey] = text
@@ -140,7 +142,7 @@ func (c AddColumn) told(_, after *delta.Snapshot) told {
 }
 
 func (c RenameColumn) told(before, _ *delta.Snapshot) told {
-	from := pathOf(before.Schema(), c.Name)
+	from, _ := c.path(before.Schema())
 	to := append(slices.Clone(from[:len(from)-1]), c.To)
 	return told{operation: "RENAME COLUMN", parameters: map[string]any{
 		"oldColumnPath": expr.Field(from...).String(), "newColumnPath": expr.Field(to...).String(),
@@ -148,13 +150,15 @@ func (c RenameColumn) told(before, _ *delta.Snapshot) told {
 }
 
 func (c DropColumn) told(before, _ *delta.Snapshot) told {
-	name := expr.Field(pathOf(before.Schema(), c.Name)...).String()
+	path, _ := pred.PathIn(before.Schema(), c.Name)
+	name := expr.Field(path...).String()
 	return told{operation: "DROP COLUMNS", several: "DROP COLUMNS", parameters: map[string]any{"columns": jsonOf([]string{name})}, listed: name}
 }
 
 // changedColumn tells of a column that is another.
 func changedColumn(after *delta.Snapshot, name, position string) told {
-	one := placedTold{Column: column(after, pathOf(after.Schema(), name)), Position: position}
+	path, _ := pred.PathIn(after.Schema(), name)
+	one := placedTold{Column: column(after, path), Position: position}
 	parameters := map[string]any{"column": jsonOf(one.Column)}
 	if position != "" {
 		parameters["position"] = position

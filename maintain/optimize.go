@@ -27,8 +27,7 @@ type Optimize struct {
 	// delta.targetFileSize, or 128 MiB.
 	TargetFileBytes int64
 
-	// ZOrderBy are columns that conditions name often, by their names as they are, without backticks; fields of
-	// structs are dotted paths. Rows are
+	// ZOrderBy are columns that conditions name often, and fields of structs ("address.city"). Rows are
 	// ordered along a Hilbert curve through them, so that each file spans little of each of them and
 	// conditions on any skip files. A clustered table has its own columns for that, and takes none.
 	ZOrderBy []string

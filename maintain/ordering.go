@@ -10,6 +10,7 @@ import (
 
 	"github.com/idemtable/idem"
 	"github.com/idemtable/idem/delta"
+	"github.com/idemtable/idem/internal/pred"
 )
 
 // orderingOf is how the rows of a table are to be ordered, nil if they stay as they are.
@@ -57,9 +58,9 @@ func namedOrdering(snap *delta.Snapshot, columns []string) (*ordering, error) {
 		if c == "" {
 			return nil, fmt.Errorf("%w: Optimize.ZOrderBy names a column without a name", idem.ErrInput)
 		}
-		path := []string{c}
-		if snap.Schema().Index(c) < 0 {
-			path = strings.Split(c, ".")
+		path, err := pred.PathIn(snap.Schema(), c)
+		if err != nil {
+			return nil, err
 		}
 		found, ok := walk(snap.Schema(), path, func(f *delta.Field, name string) bool { return strings.EqualFold(f.Name, name) })
 		if !ok {

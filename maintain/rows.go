@@ -32,7 +32,7 @@ type Update struct {
 	// Condition is the same as a tree, instead of Where.
 	Condition expr.Expr
 
-	// Set gives columns, and fields of structs ("address.city"), a value: the text of an expression
+	// Set gives columns, and fields of structs ("address.city": see Names of package idem), a value: the text of an expression
 	// over the columns of the row as it was. It is stored as Spark stores it: see [idem.Clause].
 	Set map[string]string
 

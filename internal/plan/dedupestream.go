@@ -50,7 +50,7 @@ func placesNamed(schema *arrow.Schema, what string, names []string) ([]place, er
 	for _, n := range names {
 		at, err := locate(schema, n)
 		if err != nil {
-			return nil, fmt.Errorf("%w: %s names %q, which the rows lack; they have %v", delta.ErrInput, what, n, fieldNames(schema))
+			return nil, lacking(err, "%w: %s names %q, which the rows lack; they have %v", delta.ErrInput, what, n, fieldNames(schema))
 		}
 		if err := comparable(what, at.field(schema)); err != nil {
 			return nil, err

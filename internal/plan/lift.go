@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
@@ -16,13 +17,29 @@ import (
 // place is a column of a schema or, with more than one number, a field of a struct.
 type place []int
 
-// locate finds a column by name, ignoring case. "a.b" is a column of that name, or else the field b
-// of the struct a; names with dots stand in backticks.
+// locate finds a column, or a field of a struct, by the name that a request gives, ignoring case: see
+// [pred.Path]. Only a name that may be either wraps delta.ErrInput.
 func locate(s *arrow.Schema, name string) (place, error) {
-	if c := fieldNamed(s.Fields(), name); c >= 0 {
-		return place{c}, nil
+	path, err := pred.Path(name, func(path []string) bool {
+		_, err := follow(s, path)
+		return err == nil
+	})
+	if err != nil {
+		return nil, err
 	}
-	path := expr.Col(name).Path
+	return follow(s, path)
+}
+
+// lacking is the error of a name that is not found; that of one which may be two is its own.
+func lacking(err error, format string, args ...any) error {
+	if errors.Is(err, delta.ErrInput) {
+		return err
+	}
+	return fmt.Errorf(format, args...)
+}
+
+// follow finds what a path leads to.
+func follow(s *arrow.Schema, path []string) (place, error) {
 	var at place
 	fields := s.Fields()
 	for depth, part := range path {

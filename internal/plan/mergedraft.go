@@ -20,6 +20,7 @@ type draft struct {
 
 // draftSet gives a place in the table a copy of a source column, or a value.
 type draftSet struct {
+	asked string // the name, as the request has it
 	at    place
 	copy  string    // of the source; "" is none
 	value expr.Expr // qualified
@@ -85,7 +86,7 @@ func (d drafter) sets(out *drafts, a *asked, in sides) ([]draftSet, error) {
 		if err != nil {
 			return nil, err
 		}
-		sets = append(sets, draftSet{at: at, value: v})
+		sets = append(sets, draftSet{asked: as.Column, at: at, value: v})
 	}
 	return sets, d.once(a, sets)
 }
@@ -94,24 +95,24 @@ func (d drafter) sets(out *drafts, a *asked, in sides) ([]draftSet, error) {
 func (d drafter) copied(out *drafts, a *asked, name string) (draftSet, error) {
 	from, err := locate(d.input, name)
 	if err != nil {
-		return draftSet{}, fmt.Errorf("%w: %s names %q, which the source rows lack; they have %s", delta.ErrInput, a.listed, name, strings.Join(fieldNames(d.input), ", "))
+		return draftSet{}, lacking(err, "%w: %s names %q, which the source rows lack; they have %s", delta.ErrInput, a.listed, name, strings.Join(fieldNames(d.input), ", "))
 	}
 	at, err := d.target(a.listed, name)
 	if err != nil {
 		return draftSet{}, err
 	}
 	if len(at) == 1 && len(from) == 1 {
-		return draftSet{at: at, copy: d.input.Field(from[0]).Name}, nil
+		return draftSet{asked: name, at: at, copy: d.input.Field(from[0]).Name}, nil
 	}
 	path := append([]string{sourceSide}, from.path(d.input)...)
 	v, err := out.values.qualify(a.listed, expr.Field(path...), sides{source: true})
-	return draftSet{at: at, value: v}, err
+	return draftSet{asked: name, at: at, value: v}, err
 }
 
 func (d drafter) target(what, name string) (place, error) {
 	at, err := locate(d.table, name)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %s names %q, which the table lacks: %w", delta.ErrInput, what, name, err)
+		return nil, lacking(err, "%w: %s names %q, which the table lacks: %w", delta.ErrInput, what, name, err)
 	}
 	return at, nil
 }
@@ -121,7 +122,7 @@ func (d drafter) once(a *asked, sets []draftSet) error {
 	for i, s := range sets {
 		for _, t := range sets[:i] {
 			if s.at.within(t.at) || t.at.within(s.at) {
-				return fmt.Errorf("%w: %s sets %q and %q: a column is set once", delta.ErrInput, a.name, t.at.name(d.table), s.at.name(d.table))
+				return fmt.Errorf("%w: %s sets %q and %q: a column is set once", delta.ErrInput, a.name, t.asked, s.asked)
 			}
 		}
 	}

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -96,7 +97,7 @@ func (s *mergeShape) places(field string, names []string, so string) ([]place, e
 	for _, n := range names {
 		at, err := locate(s.table, n)
 		if err != nil {
-			return nil, fmt.Errorf("%w: the table has no column %q, %s (Merge.%s): %w", delta.ErrInput, n, so, field, err)
+			return nil, lacking(err, "%w: the table has no column %q, %s (Merge.%s): %w", delta.ErrInput, n, so, field, err)
 		}
 		if slices.ContainsFunc(out, func(p place) bool { return slices.Equal(p, at) }) {
 			return nil, fmt.Errorf("%w: Merge.%s names %q twice", delta.ErrInput, field, n)
@@ -115,6 +116,8 @@ func (s *mergeShape) guards(r *MergeRequest) error {
 	for i, n := range r.Newer {
 		at, err := locate(s.table, n)
 		switch {
+		case errors.Is(err, delta.ErrInput):
+			return err
 		case err == nil && len(s.guardPlaces) < i:
 			return fmt.Errorf("%w: Newer names %q, which the table has, after columns that it lacks: what the table has must come first to guard (GuardPrefix)", delta.ErrInput, n)
 		case err == nil:
@@ -321,12 +324,12 @@ func (m *mergeDrafts) sets(table *arrow.Schema) func(name string) bool {
 // order finds the keys and versions in the source, and lifts those that are fields of structs.
 func (s *mergeShape) order(r *MergeRequest) error {
 	conformed := s.conform.Schema()
-	find := func(field string, names []string) ([]place, error) {
+	find := func(field string, names []string, known []place) ([]place, error) {
 		var out []place
-		for _, n := range names {
-			at, err := locate(conformed, n)
+		for i, n := range names {
+			at, err := s.inSource(conformed, n, i, known)
 			if err != nil {
-				return nil, fmt.Errorf("%w: Merge.%s names %q, which the source rows lack; they have %s", delta.ErrInput, field, n, strings.Join(fieldNames(conformed), ", "))
+				return nil, lacking(err, "%w: Merge.%s names %q, which the source rows lack; they have %s", delta.ErrInput, field, n, strings.Join(fieldNames(conformed), ", "))
 			}
 			if err := comparable("Merge."+field, at.field(conformed)); err != nil {
 				return nil, err
@@ -335,11 +338,11 @@ func (s *mergeShape) order(r *MergeRequest) error {
 		}
 		return out, nil
 	}
-	keys, err := find("On", r.On)
+	keys, err := find("On", r.On, s.keyPlaces)
 	if err != nil {
 		return err
 	}
-	newer, err := find("Newer", r.Newer)
+	newer, err := find("Newer", r.Newer, s.guardPlaces)
 	if err != nil {
 		return err
 	}
@@ -349,6 +352,14 @@ func (s *mergeShape) order(r *MergeRequest) error {
 	s.key, s.newer = columns[:len(keys)], columns[len(keys):]
 	s.guard = s.newer[:len(s.guardPlaces)]
 	return nil
+}
+
+// inSource finds a key or a version in the source: what is known of the table by its path there.
+func (s *mergeShape) inSource(source *arrow.Schema, name string, i int, known []place) (place, error) {
+	if i < len(known) {
+		return follow(source, known[i].path(s.table))
+	}
+	return locate(source, name)
 }
 
 // probes finds the columns of the table that decide what becomes of a row.
