@@ -194,7 +194,13 @@ func TestDedupeRowsByFields(t *testing.T) {
 		require.EqualValues(t, 3, out.RecordBatch().NumCols())
 	}
 	require.NoError(t, out.Err())
+	out.Retain()
 	out.Release()
+	require.False(t, out.Next())
+	require.NoError(t, out.Err(), "there is a reference left")
+	out.Release()
+	require.False(t, out.Next())
+	require.ErrorIs(t, out.Err(), idem.ErrInput, "rows that were released are not none")
 	_, _, err = idem.DedupeRows(t.Context(), fromJSON(nestedKeys, `[{"k":null,"v":"a"}]`), idem.Dedupe{On: []string{"k.id"}})
 	require.ErrorIs(t, err, idem.ErrInput)
 	require.ErrorContains(t, err, "k.id=NULL")

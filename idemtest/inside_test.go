@@ -348,6 +348,23 @@ func TestSourceTellsTheErrorOfItsRows(t *testing.T) {
 	require.EqualError(t, r.Err(), "the connection broke")
 }
 
+// TestSourceThatWasReleased has no rows, and says why.
+func TestSourceThatWasReleased(t *testing.T) {
+	for _, read := range []bool{false, true} {
+		schema, batches := numbers(memory.DefaultAllocator, []int{3})
+		rows, err := array.NewRecordReader(schema, batches)
+		require.NoError(t, err)
+		r := Source(inOrder(t.Context(), 1), rows)
+		if read {
+			require.True(t, r.Next())
+		}
+		r.Release()
+		require.NoError(t, r.Err())
+		require.False(t, r.Next())
+		require.ErrorContains(t, r.Err(), "released before they were read")
+	}
+}
+
 func TestScanErrorsArePassedOn(t *testing.T) {
 	failed := errors.New("no")
 	var got error

@@ -2,6 +2,7 @@ package idemtest
 
 import (
 	"context"
+	"fmt"
 	"iter"
 	"math/rand/v2"
 	"slices"
@@ -11,6 +12,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
+	"github.com/idemtable/idem"
 	"github.com/idemtable/idem/internal/trial"
 )
 
@@ -69,6 +71,7 @@ type arranged struct {
 
 	mu      sync.Mutex
 	refs    int
+	closed  bool // by the last Release
 	began   bool
 	batches []arrow.RecordBatch // those to come
 	current arrow.RecordBatch
@@ -85,6 +88,7 @@ func (r *arranged) Release() {
 	r.mu.Lock()
 	r.refs--
 	last := r.refs == 0
+	r.closed = r.closed || last
 	r.mu.Unlock()
 	if last {
 		r.drop()
@@ -105,6 +109,9 @@ func (r *arranged) drop() {
 }
 
 func (r *arranged) Next() bool {
+	if r.released() {
+		return false
+	}
 	if !r.began {
 		r.began = true
 		for b, err := range r.trial.Arrange(r.given) {
@@ -126,6 +133,19 @@ func (r *arranged) Next() bool {
 	r.current, r.batches = r.batches[0], r.batches[1:]
 	return true
 }
+
+// released says whether the reader was given back before, and makes that its error.
+func (r *arranged) released() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed && r.err == nil {
+		r.err = errReleased
+	}
+	return r.closed
+}
+
+// errReleased tells a reader that has no rows any more from one that never had some.
+var errReleased = fmt.Errorf("%w: the reader of these rows was released before they were read: release it after the call that reads them", idem.ErrInput)
 
 // given is the reader's rows. Its error is the reader's to tell.
 func (r *arranged) given(yield func(arrow.RecordBatch, error) bool) {

@@ -31,7 +31,8 @@ type source interface {
 // Reader gives rows once, as an array.RecordReader. RecordBatch is valid until the next call of Next
 // or of Release.
 //
-// It begins with one reference; the last Release closes what it reads.
+// It begins with one reference; the last Release closes what it reads. A reader that is read after that
+// says so by Err: a verb that is given one fails instead of writing no rows.
 type Reader struct {
 	schema *arrow.Schema
 	src    source
@@ -40,7 +41,11 @@ type Reader struct {
 	batch  arrow.RecordBatch
 	err    error
 	ended  bool
+	closed bool // by the last Release
 }
+
+// errReleased tells a reader that has no rows any more from one that never had some.
+var errReleased = inputErrorf("the reader of these rows was released before they were read: release it after the call that reads them")
 
 // Rereader is a Reader that can be read again.
 type Rereader struct {
@@ -67,11 +72,11 @@ func newRereader(schema *arrow.Schema, src source) *Rereader {
 // Retain adds a reference.
 func (r *Reader) Retain() { r.refs.Add(1) }
 
-// Release gives a reference back. With the last one the reader is at its end.
+// Release gives a reference back. With the last one what is read is closed.
 func (r *Reader) Release() {
 	if r.refs.Add(-1) == 0 {
 		r.drop()
-		r.ended = true
+		r.ended, r.closed = true, true
 		r.src.close()
 		if r.free != nil {
 			r.free()
@@ -85,6 +90,9 @@ func (r *Reader) Schema() *arrow.Schema { return r.schema }
 // Next goes to the next batch. It is false after the last one, and when an error came up: see Err.
 func (r *Reader) Next() bool {
 	r.drop()
+	if r.closed && r.err == nil {
+		r.err = errReleased
+	}
 	if r.ended {
 		return false
 	}
@@ -123,8 +131,8 @@ func (r *Rereader) Rewind(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if r.refs.Load() <= 0 {
-		return errors.New("rewind rows: the reader is released")
+	if r.closed {
+		return errReleased
 	}
 	r.drop()
 	r.src.close()

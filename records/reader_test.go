@@ -65,8 +65,9 @@ func TestSeqIsLeftEarly(t *testing.T) {
 			require.NotNil(t, rows.RecordBatch(), "there is a reference left")
 		}
 		rows.Release()
-		require.False(t, rows.Next(), "it is at its end")
-		require.NoError(t, rows.Err())
+		require.False(t, rows.Next())
+		require.ErrorIs(t, rows.Err(), idem.ErrInput, "it is not at its end")
+		require.ErrorContains(t, rows.Err(), "released before they were read")
 	}
 }
 
@@ -131,7 +132,7 @@ func TestBatches(t *testing.T) {
 	cancel()
 	require.ErrorIs(t, rows.Rewind(ended), context.Canceled)
 	rows.Release()
-	require.ErrorContains(t, rows.Rewind(t.Context()), "the reader is released")
+	require.ErrorContains(t, rows.Rewind(t.Context()), "released before they were read")
 
 	_, err = records.Batches(nil, nil)
 	require.ErrorIs(t, err, idem.ErrInput)

@@ -27,9 +27,8 @@ func newTable(t *testing.T) *idem.Table {
 	return table
 }
 
-// TestVerbsTakeThem: the same rows from every source are the same rows to a verb: the second of them
-// changes nothing. Those that can be read again are hashed and write no file.
-func TestVerbsTakeThem(t *testing.T) {
+// sources give the same two rows.
+func sources(t *testing.T) map[string]func() (array.RecordReader, error) {
 	type row struct {
 		ID int64
 		S  *string
@@ -37,7 +36,7 @@ func TestVerbsTakeThem(t *testing.T) {
 	two := schemaOf(field("id", i64), field("s", text))
 	files := map[string]string{"a.csv": "s,id\n\"\",1\n,2\n", "a.jsonl": "{\"id\":1,\"s\":\"\"}\n{\"id\":2}\n", "a.parquet": ours(t, two, `[{"id":1,"s":""},{"id":2,"s":null}]`)}
 	batch := fromJSON(t, memory.NewGoAllocator(), two, `[{"id":1,"s":""},{"id":2,"s":null}]`)
-	sources := map[string]func() (array.RecordReader, error){
+	return map[string]func() (array.RecordReader, error){
 		"CSV": func() (array.RecordReader, error) {
 			return records.CSV(keyed, in(files, "*.csv"), records.CSVOptions{})
 		},
@@ -58,6 +57,12 @@ func TestVerbsTakeThem(t *testing.T) {
 			return records.CSVFrom(keyed, strings.NewReader(files["a.csv"]), records.CSVOptions{})
 		},
 	}
+}
+
+// TestVerbsTakeThem: the same rows from every source are the same rows to a verb: the second of them
+// changes nothing. Those that can be read again are hashed and write no file.
+func TestVerbsTakeThem(t *testing.T) {
+	sources := sources(t)
 	for first := range sources {
 		table := newTable(t)
 		for second, open := range sources {
@@ -97,4 +102,46 @@ func TestVerbsRefuseThem(t *testing.T) {
 	require.ErrorIs(t, err, lost)
 	require.True(t, idem.SafeToRunAgain(err))
 	require.EqualValues(t, 0, table.Version())
+}
+
+// TestReleasedRowsAreNoEmptyRows: a verb that is given a reader after its last Release writes nothing and records no tag,
+// so that the retry with the rows still writes them.
+func TestReleasedRowsAreNoEmptyRows(t *testing.T) {
+	for name, open := range sources(t) {
+		for _, read := range []bool{false, true} {
+			table := newTable(t)
+			rows, err := open()
+			require.NoError(t, err)
+			if read {
+				for rows.Next() { // to the end
+				}
+				require.NoError(t, rows.Err())
+			}
+			rows.Release()
+			require.NoError(t, rows.Err(), "releasing is no error")
+			calls := map[string]func() (*idem.Result, error){
+				"append": func() (*idem.Result, error) {
+					return table.AppendWithTxn(t.Context(), rows, idem.Txn{AppID: "a", Version: 1})
+				},
+				"replace": func() (*idem.Result, error) {
+					return table.ReplaceWhere(t.Context(), rows, idem.ReplaceWhere{Where: "id > 0", AllowEmpty: true})
+				},
+				"merge": func() (*idem.Result, error) {
+					return table.Merge(t.Context(), rows, idem.Merge{On: []string{"id"}, Unguarded: true, AllowEmpty: true})
+				},
+			}
+			for verb, call := range calls {
+				_, err = call()
+				require.ErrorIs(t, err, idem.ErrInput, "%s of %s", verb, name)
+			}
+			require.EqualValues(t, 0, table.Version(), name)
+			again, err := open()
+			require.NoError(t, err)
+			res, err := table.AppendWithTxn(t.Context(), again, idem.Txn{AppID: "a", Version: 1})
+			again.Release()
+			require.NoError(t, err)
+			require.Equal(t, idem.Committed, res.Outcome)
+			require.EqualValues(t, 2, res.Inserted)
+		}
+	}
 }

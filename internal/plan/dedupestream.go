@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"sync/atomic"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -41,7 +42,40 @@ func DedupeStream(ctx context.Context, env *Env, schema *delta.Struct, in Input,
 		area.Close()
 		return nil, nil, err
 	}
-	return array.ReaderFromIter(typed, drain(area, d.Buffer, typed)), d, nil
+	return newKeptReader(array.ReaderFromIter(typed, drain(area, d.Buffer, typed))), d, nil
+}
+
+// keptReader is a reader that says so by Err when it is read after its last Release.
+type keptReader struct {
+	array.RecordReader
+	refs     atomic.Int64
+	released bool // and read
+}
+
+func newKeptReader(rows array.RecordReader) *keptReader {
+	r := &keptReader{RecordReader: rows}
+	r.refs.Store(1)
+	return r
+}
+
+func (r *keptReader) Retain() { r.refs.Add(1) }
+
+func (r *keptReader) Release() {
+	if r.refs.Add(-1) == 0 {
+		r.RecordReader.Release()
+	}
+}
+
+func (r *keptReader) Next() bool {
+	r.released = r.released || r.refs.Load() <= 0
+	return !r.released && r.RecordReader.Next()
+}
+
+func (r *keptReader) Err() error {
+	if err := r.RecordReader.Err(); err != nil || !r.released {
+		return err
+	}
+	return fmt.Errorf("%w: the reader of these rows was released before they were read: release it after the call that reads them", delta.ErrInput)
 }
 
 // placesNamed finds columns, and fields of structs, that can be compared.
