@@ -46,6 +46,9 @@ func (t *Table) carry(ctx context.Context, c inside.Call) (*Result, error) {
 	}}
 	if c.Tag != nil {
 		own.txn = Txn{AppID: c.Tag.AppID, Version: c.Tag.Version, Reapply: c.Reapply, VerifyPayload: c.VerifyPayload}
+		if err := own.txn.validate(); err != nil { // half a tag may look like none here
+			return nil, t.fail(c.Op, err)
+		}
 	}
 	return t.write(ctx, own)
 }

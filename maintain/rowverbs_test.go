@@ -160,3 +160,39 @@ func TestOverwritePartitions(t *testing.T) {
 	_, err = maintain.OverwritePartitions(t.Context(), f.table, rowsOf(row{"a", 1, "x"}), maintain.Overwrite{})
 	require.ErrorIs(t, err, idem.ErrInput, "a table without partitions")
 }
+
+// TestHalfATagIsRefused by every verb of rows, whatever else the Txn says.
+func TestHalfATagIsRefused(t *testing.T) {
+	f := newFixture(t, idem.Definition{Schema: columns, PartitionBy: []string{"p"}})
+	f.append(row{"a", 1, "x"})
+	for _, txn := range []idem.Txn{{Evolve: true}, {VerifyPayload: true}, {Reapply: true}, {Version: 3}} {
+		for name, call := range map[string]func() (*idem.Result, error){
+			"update": func() (*idem.Result, error) {
+				return maintain.UpdateTable(t.Context(), f.table, maintain.Update{Where: "TRUE", Set: map[string]string{"id": "id + 1"}, Txn: txn})
+			},
+			"overwrite": func() (*idem.Result, error) {
+				return maintain.OverwritePartitions(t.Context(), f.table, rowsOf(row{"a", 2, "y"}), maintain.Overwrite{Txn: txn})
+			},
+			"append": func() (*idem.Result, error) {
+				return f.table.AppendWithTxn(t.Context(), rowsOf(row{"a", 2, "y"}), txn)
+			},
+			"replace": func() (*idem.Result, error) {
+				return f.table.ReplaceWhere(t.Context(), rowsOf(row{"a", 2, "y"}), idem.ReplaceWhere{Where: "p = 'a'", Txn: txn})
+			},
+			"replace all": func() (*idem.Result, error) {
+				return f.table.ReplaceAll(t.Context(), rowsOf(row{"a", 2, "y"}), idem.ReplaceAll{Txn: txn})
+			},
+			"merge": func() (*idem.Result, error) {
+				return f.table.Merge(t.Context(), rowsOf(row{"a", 2, "y"}), idem.Merge{On: []string{"id"}, Unguarded: true, Txn: txn})
+			},
+			"delete": func() (*idem.Result, error) {
+				return f.table.Delete(t.Context(), idem.Delete{Where: "id = 1", Txn: txn})
+			},
+		} {
+			_, err := call()
+			require.ErrorIs(t, err, idem.ErrInput, "%s with %+v", name, txn)
+			require.ErrorContains(t, err, "Txn.AppID is empty", name)
+		}
+	}
+	require.Equal(t, []string{"a/1/x"}, f.rows())
+}
