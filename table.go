@@ -40,7 +40,7 @@ type Table struct {
 }
 
 // Open opens the table at a URL: a path, or file://… . Tables in object stores are opened with
-// [OpenStore] and a store of idem's cloud module.
+// [OpenStore] and an implementation of [store.Store]; idem has none for them yet.
 //
 // Errors: [ErrNotTable] if there is no table, [ErrUnsupported] if it cannot be read.
 func Open(ctx context.Context, url string, o Options) (*Table, error) {

@@ -232,9 +232,9 @@ func TestURLs(t *testing.T) {
 func TestOpenURLRefuses(t *testing.T) {
 	for url, says := range map[string]string{
 		"":                                       "empty",
-		"s3://bucket/table?X-Amz-Signature=hush": "idem's cloud module",
-		"s3://key:hush@bucket/table?sig=hush":    "idem's cloud module",
-		"abfss://me:hush@account/table":          "idem's cloud module",
+		"s3://bucket/table?X-Amz-Signature=hush": "implement store.Store",
+		"s3://key:hush@bucket/table?sig=hush":    "implement store.Store",
+		"abfss://me:hush@account/table":          "implement store.Store",
 		"GS://bucket":                            "gs://",
 		"file://host/lake":                       "no host",
 		"file://me:hush@localhost/lake":          "no host",

@@ -25,8 +25,8 @@ func OpenURL(rawURL string) (Store, error) {
 		return OpenDir(dir)
 	}
 	if scheme := hasScheme.FindString(rawURL); scheme != "" {
-		return nil, fmt.Errorf("open %s…: this package opens directories only; open the store with idem's cloud module "+
-			"(S3, GCS, Azure) and hand it over", strings.ToLower(scheme))
+		return nil, fmt.Errorf("open %s…: only directories are opened by URL; for any other store "+
+			"implement store.Store (storetest.Run checks it) and hand it to OpenStore, CreateStore and their like", strings.ToLower(scheme))
 	}
 	return OpenDir(rawURL)
 }
