@@ -29,6 +29,9 @@ type Checkpointed struct {
 	Version int64
 }
 
+// String is one line for a log.
+func (c *Checkpointed) String() string { return fmt.Sprintf("%s, version %d", c.Outcome, c.Version) }
+
 // Checkpoint writes a checkpoint of the newest version, so that readers need not read the commits
 // before it. Commits write one now and then by themselves (delta.checkpointInterval).
 //
@@ -97,7 +100,7 @@ type CleanUp struct {
 type CleanedUp struct {
 	_ struct{}
 
-	// Outcome is Committed if files were deleted, else Unchanged.
+	// Outcome is Committed if files were deleted, else Unchanged; a dry run is Unchanged always.
 	Outcome idem.Outcome
 
 	// Files were deleted or, in a dry run, would be.
@@ -106,7 +109,7 @@ type CleanedUp struct {
 	// Names are the keys of those files; in a dry run only.
 	Names []string
 
-	// Before is the time up to which commits have expired.
+	// Before is the time up to which commits have expired: a midnight in UTC.
 	Before time.Time
 
 	// Oldest is the version with whose checkpoint the log begins now, -1 if nothing has expired: earlier
@@ -118,9 +121,20 @@ type CleanedUp struct {
 	Skipped string
 }
 
+// String is one line for a log.
+func (c *CleanedUp) String() string {
+	switch {
+	case c.Skipped != "":
+		return fmt.Sprintf("%s: nothing may be deleted: %s", c.Outcome, c.Skipped)
+	case len(c.Names) > 0:
+		return fmt.Sprintf("%s: %d files of before %s would be deleted", c.Outcome, c.Files, c.Before.UTC().Format(time.RFC3339))
+	}
+	return fmt.Sprintf("%s: %d files of before %s deleted", c.Outcome, c.Files, c.Before.UTC().Format(time.RFC3339))
+}
+
 // CleanUpLog deletes commits that are older than the table's delta.logRetentionDuration (30 days),
 // and the checkpoints and checksums of those versions, where a newer checkpoint stands in for them.
-// Commits that write a checkpoint do the same by themselves.
+// That age ends at the midnight, UTC, before: what expires in the course of a day is deleted on the next. Commits that write a checkpoint do the same by themselves.
 //
 // The newest version stays what it is; time travel, Restore and the history begin at Oldest from then
 // on, and so does what the log tells of a RESTORE by another engine that took back a tag: that of
@@ -158,6 +172,9 @@ type Compacted struct {
 	// Outcome is Committed if a compaction was written, Unchanged if it was there.
 	Outcome idem.Outcome
 }
+
+// String is one line for a log.
+func (c *Compacted) String() string { return c.Outcome.String() }
 
 // CompactLog writes one file that says what the commits of the versions first to last say together,
 // so that readers may take it instead of these. The commits stay.

@@ -29,7 +29,8 @@ type Target struct {
 // Version is the target with a number.
 func Version(v int64) Target { return Target{given: true, version: v} }
 
-// Time is the newest version whose commit is not after an instant.
+// Time is the newest version whose commit is not after an instant. One before the first version or
+// after the last, in the future say, is [idem.ErrInput].
 func Time(at time.Time) Target { return Target{given: true, version: -1, at: at} }
 
 // Restore asks for an earlier version to be made the newest.

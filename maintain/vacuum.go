@@ -40,7 +40,7 @@ type Vacuum struct {
 type Vacuumed struct {
 	_ struct{}
 
-	// Outcome is Committed if there were files to delete, else Unchanged.
+	// Outcome is Committed if there were files to delete, else Unchanged; a dry run is Unchanged always.
 	Outcome idem.Outcome
 
 	// Version is the version committed at the end, or the newest version looked at.
@@ -58,7 +58,11 @@ type Vacuumed struct {
 
 // String is one line for a log.
 func (v *Vacuumed) String() string {
-	return fmt.Sprintf("%s, version %d: %d files, %d bytes, older than %s", v.Outcome, v.Version, v.Files, v.Bytes, v.Before.UTC().Format(time.RFC3339))
+	text := fmt.Sprintf("%s, version %d: %d files, %d bytes, older than %s", v.Outcome, v.Version, v.Files, v.Bytes, v.Before.UTC().Format(time.RFC3339))
+	if len(v.Names) > 0 {
+		text += " would be deleted"
+	}
+	return text
 }
 
 // VacuumTable deletes the files below the table's root that the newest version does not refer to, that
