@@ -303,7 +303,7 @@ type difference struct {
 func (d *definition) matches(snap *delta.Snapshot) error {
 	for _, differs := range []func(*delta.Snapshot) *difference{d.otherColumns, d.otherLayout, d.otherProperties} {
 		if x := differs(snap); x != nil {
-			return fmt.Errorf("%w: there is a table at version %d with another definition: %s is %v and not %v; open it with Open, or choose another place",
+			return fmt.Errorf("%w: there is a table at version %d with another definition: %s is %v there, and %v here; open it with Open, or choose another place",
 				delta.ErrDiffers, snap.Version(), x.what, x.have, x.want)
 		}
 	}

@@ -270,7 +270,7 @@ func (s *Snapshot) MoveColumn(path []string, to Place) (*Edit, error) {
 
 // SetNullable lets a column be NULL. The opposite needs every row looked at and is not an edit.
 func (s *Snapshot) SetNullable(path []string) (*Edit, error) {
-	return s.editField("let the column be NULL", path, func(f *Field) error {
+	return s.editField("let NULL into the column", path, func(f *Field) error {
 		f.Nullable = true
 		return nil
 	})

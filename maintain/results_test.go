@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/stretchr/testify/require"
 
 	"github.com/idemtable/idem"
@@ -67,4 +68,53 @@ func TestResultsInWords(t *testing.T) {
 	} {
 		require.Equal(t, want, result.String())
 	}
+}
+
+// TestErrorsInWords: what a text says must be a sentence, and must not advise what would be refused next.
+func TestErrorsInWords(t *testing.T) {
+	schema := arrow.NewSchema([]arrow.Field{maybe("id", longType), maybe("n", longType), maybe("g", longType)}, nil)
+	f := newFixture(t, idem.Definition{Schema: schema, Columns: map[string]idem.Column{"g": {Generated: "id * 2"}, "n": {Default: "1"}}, Properties: mapped})
+	_, err := f.table.Append(t.Context(), readJSON(t, schema, `[{"id":1,"n":1},{"id":2,"n":2}]`), idem.Append{Reason: "test"})
+	require.ErrorIs(t, err, idem.ErrInput, "NULL is another value than the generated one")
+	_, err = f.table.Append(t.Context(), readJSON(t, arrow.NewSchema(schema.Fields()[:2], nil), `[{"id":1,"n":1},{"id":2,"n":2}]`), idem.Append{Reason: "test"})
+	require.NoError(t, err)
+	update := func(where string, set map[string]string) error {
+		_, err := maintain.UpdateTable(t.Context(), f.table, maintain.Update{Where: where, Set: set})
+		return err
+	}
+	alter := func(c maintain.Change) error {
+		_, err := maintain.AlterTable(t.Context(), f.table, maintain.Alter{Changes: []maintain.Change{c}})
+		return err
+	}
+	merge := func(c idem.Clause) error {
+		ids := arrow.NewSchema(schema.Fields()[:1], nil)
+		_, err := f.table.Merge(t.Context(), readJSON(t, ids, `[{"id":1}]`), idem.Merge{On: []string{"id"}, Unguarded: true, Matched: []idem.Clause{c}})
+		return err
+	}
+	create := func(d idem.Definition) error {
+		d.Schema = schema
+		_, _, err := idem.CreateStore(t.Context(), f.mem, d, f.options())
+		return err
+	}
+	const generated = `sets the column "g", which is generated as id * 2, to another value in the row with the key id=1: 7 where that is 2; nothing was changed: do not set it, and the table computes it`
+	for _, c := range []struct {
+		why, says string
+		err       error
+		never     string
+	}{
+		{"a generated column", generated, update("id = 1", map[string]string{"g": "7"}), "Txn"},
+		{"a generated column, of one row of two", generated, update("TRUE", map[string]string{"g": "6 + id % 2 - 2 * (id - 1)"}), "Txn"},
+		{"a generated column of a merge", `column "g" is generated as id * 2`, merge(idem.Clause{Set: map[string]string{"g": "7"}}), "Txn"},
+		{"one column by two names", `Update sets "N" and "n": a column is set once`, update("id = 1", map[string]string{"n": "1", "N": "2"}), ""},
+		{"a default that fails", `at CAST('x' AS BIGINT): "x" is no BIGINT`, alter(maintain.SetDefault{Name: "n", Default: "'x'"}), "row 1"},
+		{"no name", "a column needs a name", alter(maintain.AddColumn{Type: longType}), "column  "},
+		{"no column", "let NULL into the column never: there is no column never", alter(maintain.DropNotNull{Name: "never"}), ""},
+		{"another definition", `CURRENT_DEFAULT of column n is "1" there, and not set here;`, create(idem.Definition{Properties: mapped}), "not not"},
+	} {
+		require.ErrorContains(t, c.err, c.says, c.why)
+		if c.never != "" {
+			require.NotContains(t, c.err.Error(), c.never, c.why)
+		}
+	}
+	require.NoError(t, update("TRUE", map[string]string{"g": "id * 2"}), "the value that it has")
 }

@@ -327,7 +327,11 @@ type UncomputedError struct {
 }
 
 func (e *UncomputedError) Error() string {
-	return fmt.Sprintf("the %s of column %q (%s) cannot be computed: %v", e.Kind, e.Column, e.Text, e.Cause)
+	cause := e.Cause.Error()
+	if row, ok := e.Cause.(*pred.RowError); ok { // it was computed for no row in particular
+		cause = row.Alone()
+	}
+	return fmt.Sprintf("the %s of column %q (%s) cannot be computed: %s", e.Kind, e.Column, e.Text, cause)
 }
 
 // uncomputed refuses what rests on such an expression.

@@ -91,9 +91,9 @@ func (s *mergeShape) generates(snap *delta.Snapshot, need map[string]bool) error
 	return nil
 }
 
-// remake makes the generated columns among those that decide, of rows that have the others. It takes
-// the columns over.
-func (s *mergeShape) remake(mem memory.Allocator, columns []arrow.Array, n int) ([]arrow.Array, error) {
+// remake makes the generated columns among those that decide, of rows that have the others, and has
+// what they held before looked at. It takes the columns over.
+func (s *mergeShape) remake(mem memory.Allocator, columns []arrow.Array, n int, look func(g *generation, given, made arrow.Array) error) ([]arrow.Array, error) {
 	if len(s.remakes) == 0 {
 		return columns, nil
 	}
@@ -114,8 +114,13 @@ func (s *mergeShape) remake(mem memory.Allocator, columns []arrow.Array, n int) 
 		if err != nil {
 			return nil, err
 		}
-		whole[g.column].Release()
+		given := whole[g.column]
 		whole[g.column] = made
+		err = look(g, given, made)
+		given.Release()
+		if err != nil {
+			return nil, err
+		}
 	}
 	out := make([]arrow.Array, len(columns))
 	for i, c := range s.probeColumns {

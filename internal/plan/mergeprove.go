@@ -63,7 +63,9 @@ func (p *Merge) prove(l *clauses, all *pairs, which []int32, key func(int32) str
 	keyOf := func(i int32) string { return key(sets[i]) }
 	after, err := l.apply(p.Env.Allocator, some, chosen(which, sets), p.shape.probeColumns, keyOf)
 	if err == nil {
-		after, err = p.shape.remake(p.Env.Allocator, after, len(sets))
+		after, err = p.shape.remake(p.Env.Allocator, after, len(sets), func(g *generation, given, made arrow.Array) error {
+			return l.contradicts(g, given, made, chosen(which, sets), keyOf)
+		})
 	}
 	if err != nil {
 		return err
@@ -77,6 +79,22 @@ func (p *Merge) prove(l *clauses, all *pairs, which []int32, key func(int32) str
 	defer batch.Release()
 	next := &pairs{source: some.source, target: batch, from: some.from, to: counting(len(sets))}
 	return p.settles(l, next, "updates", keyOf)
+}
+
+// contradicts refuses a generated column that clauses set to another value than the one it is made of: a
+// call that says so is wrong whether it comes again or not.
+func (l *clauses) contradicts(g *generation, given, made arrow.Array, which []int32, key func(int32) string) error {
+	same, err := rows.NewEquality([]arrow.Array{given}, []arrow.Array{made})
+	if err != nil {
+		return err
+	}
+	for i, k := range which {
+		if c := &l.list[k]; c.set(g.column) != nil && !same.Equal(i, i) {
+			return fmt.Errorf("%w: %s sets the column %q, which is generated as %s, to another value in the row with the key %s: %s where that is %s; nothing was changed: do not set it, and the table computes it",
+				delta.ErrInput, c.name, g.name, g.text, key(int32(i)), rows.Text(given, i), rows.Text(made, i))
+		}
+	}
+	return nil
 }
 
 // settles demands that clauses leave rows of the table as they are. did is what this call does to

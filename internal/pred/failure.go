@@ -24,6 +24,9 @@ func (e *RowError) Error() string {
 	return fmt.Sprintf("at %s: row %d: %v", place(e.Expr, e.Pos), e.Before+int64(e.Row)+1, e.Err)
 }
 
+// Alone is the message without the row.
+func (e *RowError) Alone() string { return fmt.Sprintf("at %s: %v", place(e.Expr, e.Pos), e.Err) }
+
 // After gives a *RowError the number of rows that came before its batch. Other errors stay as they
 // are.
 func After(rows int64, err error) error {
