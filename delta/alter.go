@@ -72,7 +72,8 @@ type draft struct {
 	schema   *Struct
 	protocol Protocol
 	domains  []DomainMetadata
-	features []string // to support beside those that the definition uses
+	features []string       // to support beside those that the definition uses
+	versions map[string]int // of the protocol that were asked for, by property
 	fresh    Fresh
 	backfill bool
 	rewrite  bool
@@ -81,7 +82,7 @@ type draft struct {
 }
 
 func (s *Snapshot) draft(fresh Fresh) *draft {
-	d := &draft{was: s, meta: *s.Metadata(), schema: s.Schema(), protocol: *s.Protocol(), fresh: fresh}
+	d := &draft{was: s, meta: *s.Metadata(), schema: s.Schema(), protocol: *s.Protocol(), fresh: fresh, versions: map[string]int{}}
 	d.meta.Configuration = maps.Clone(d.meta.Configuration)
 	if d.meta.Configuration == nil {
 		d.meta.Configuration = map[string]string{}
@@ -99,7 +100,7 @@ func (d *draft) finish(what string) (*Edit, error) {
 }
 
 func (d *draft) changes() (*Edit, error) {
-	for _, step := range []func() error{d.upgrade, d.numberColumns, d.writeSchema} {
+	for _, step := range []func() error{d.upgrade, d.checkVersions, d.numberColumns, d.writeSchema} {
 		if err := step(); err != nil {
 			return nil, err
 		}

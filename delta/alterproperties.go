@@ -92,7 +92,7 @@ func (d *draft) acts(key string) (before, after bool) {
 
 func checkSettable(key, value string) error {
 	if !strings.HasPrefix(key, "delta.") {
-		return nil
+		return checkOwnName(key)
 	}
 	if strings.HasPrefix(key, constraintPrefix) {
 		return fmt.Errorf("%s is a constraint: add it as one, so that the rows are checked: %w", key, ErrInput)
@@ -100,12 +100,12 @@ func checkSettable(key, value string) error {
 	if why, managed := managedProperties[key]; managed {
 		return fmt.Errorf("%s cannot be set: %s: %w", key, why, ErrInput)
 	}
-	valid := propertyCheck(key)
-	if valid == nil {
+	p, ok := propertyOf(key)
+	if !ok {
 		return RefuseUnknownProperties(map[string]string{key: value})
 	}
-	if !valid(value) {
-		return fmt.Errorf("%s cannot have the value %q: %w", key, value, ErrInput)
+	if !p.valid(value) {
+		return fmt.Errorf("%s cannot have the value %q: it is %s: %w", key, value, p.are, ErrInput)
 	}
 	if key == keyIsolation && strings.EqualFold(value, "SnapshotIsolation") {
 		return fmt.Errorf("%s is Serializable or WriteSerializable; %s is what commits have that change no data: %w", key, value, ErrInput)
@@ -115,6 +115,21 @@ func checkSettable(key, value string) error {
 	}
 	return nil
 }
+
+// checkOwnName refuses names of properties that are nobody's: none at all, and what reads like one of Delta's.
+func checkOwnName(key string) error {
+	switch name := strings.TrimSpace(key); {
+	case name == "":
+		return fmt.Errorf("a table property has the name %q: give it one: %w", key, ErrInput)
+	case len(name) >= len(deltaPrefix) && strings.EqualFold(name[:len(deltaPrefix)], deltaPrefix):
+		return fmt.Errorf("the table property %q: names that begin with \"delta.\" are Delta's and are spelled exactly: write %q: %w",
+			key, deltaPrefix+name[len(deltaPrefix):], ErrInput)
+	}
+	return nil
+}
+
+// deltaPrefix begins the names of the properties that are Delta's.
+const deltaPrefix = "delta."
 
 // ask takes delta.feature.NAME.
 func (d *draft) ask(name, value string) error {
@@ -131,13 +146,15 @@ func (d *draft) ask(name, value string) error {
 	return nil
 }
 
-// askVersion takes a version of the protocol: for the features that it stands for.
+// askVersion takes a version of the protocol: for the features that it stands for. Those of lists, 3 and 7, stand
+// for none.
 func (d *draft) askVersion(key, value string) error {
 	n, err := strconv.Atoi(value)
 	reader := key == versionProperties[0]
 	if highest := map[bool]int{true: listReader, false: listWriter}[reader]; err != nil || n < 1 || n > highest {
 		return fmt.Errorf("%s is 1 to %d, not %q: %w", key, highest, value, ErrInput)
 	}
+	d.versions[key] = n
 	for i := range features {
 		f := &features[i]
 		if reader && f.legacyReader > 0 && f.legacyReader <= n && n < listReader || !reader && f.legacyWriter > 0 && f.legacyWriter <= n && n < listWriter {
@@ -145,6 +162,52 @@ func (d *draft) askVersion(key, value string) error {
 		}
 	}
 	return nil
+}
+
+// checkVersions refuses a version that was asked for and that nothing brings about.
+func (d *draft) checkVersions() error {
+	for _, key := range versionProperties {
+		if n := d.protocol.version(key); n < d.versions[key] {
+			return fmt.Errorf("%s=%d says only that features are listed, and the table would have %d for those that it uses: "+
+				"leave it out, and name the features that it shall have, %sNAME=supported: %w", key, d.versions[key], n, featureProperty, ErrInput)
+		}
+	}
+	return nil
+}
+
+// version is that of the two which a property asks for.
+func (p *Protocol) version(key string) int {
+	if key == versionProperties[0] {
+		return int(p.MinReaderVersion)
+	}
+	return int(p.MinWriterVersion)
+}
+
+// PropertyDifference names a property of which a table has not what a new table that is given it would
+// have: the property or the feature that it asks for, and what the table has and a new one would have. A property
+// that is given as what holds without it makes no difference where it is not set.
+func (s *Snapshot) PropertyDifference(given map[string]string) (what, have, want string, differs bool) {
+	for _, key := range slices.Sorted(maps.Keys(given)) {
+		want := given[key]
+		feature, asks := strings.CutPrefix(key, featureProperty)
+		asked, _ := strconv.Atoi(want)
+		have, set := s.Property(key)
+		switch {
+		case asks:
+			if !s.Protocol().Supports(feature) {
+				return "the feature " + feature, "not supported", "supported", true
+			}
+		case slices.Contains(versionProperties, key):
+			if n := s.Protocol().version(key); n < asked {
+				return "the version " + key, strconv.Itoa(n), want, true
+			}
+		case !set && !IsDefault(key, want):
+			return "property " + key, "not set", want, true
+		case set && have != want:
+			return "property " + key, have, want, true
+		}
+	}
+	return "", "", "", false
 }
 
 // follow brings the rest of a definition into line with its properties.

@@ -1,6 +1,7 @@
 package delta_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -62,6 +63,8 @@ func TestSetProperties(t *testing.T) {
 		{"checkpoints", plain, set("delta.checkpointPolicy", "v2"), map[string]string{"delta.checkpointPolicy": "v2"}, both([]string{"v2Checkpoint"}, "appendOnly", "invariants")},
 		{"a feature by name, which is not stored", plain, set("delta.feature.allowColumnDefaults", "supported"), nil, writerList(1, "appendOnly", "invariants", "allowColumnDefaults")},
 		{"versions, which are not stored", plain, set("delta.minWriterVersion", "5", "delta.minReaderVersion", "2"), nil, versions(2, 5)},
+		{"versions that are those of lists, with a feature to list", plain, set("delta.minWriterVersion", "7", "delta.minReaderVersion", "3", "delta.feature.deletionVectors", "supported"), nil,
+			both([]string{"deletionVectors"}, "appendOnly", "invariants")},
 		{"the writer version alone, as Spark: what it stands for", plain, set("delta.minWriterVersion", "4"), nil, versions(1, 4)},
 	} {
 		t.Run(c.why, func(t *testing.T) {
@@ -151,6 +154,21 @@ func TestSetProperties(t *testing.T) {
 	})
 }
 
+func TestAValueThatAPropertyCannotHaveSaysWhichItCan(t *testing.T) {
+	plain := table{columns: col("a", "integer")}.snapshot(t)
+	for key, are := range delta.PropertyValues() {
+		_, err := plain.SetProperties(fresh(), map[string]string{key: "`no value"})
+		if are == "any text" {
+			require.False(t, err != nil && strings.Contains(err.Error(), "cannot have the value"), key)
+			continue
+		}
+		require.ErrorIs(t, err, delta.ErrInput, key)
+		require.ErrorContains(t, err, key+" cannot have the value \"`no value\": it is "+are)
+	}
+	_, err := plain.SetProperties(fresh(), map[string]string{"delta.deletedFileRetentionDuration": "interval 1 month"})
+	require.ErrorContains(t, err, "interval 30 days")
+}
+
 func TestSetPropertiesRefuses(t *testing.T) {
 	delta.WriteEverything(t)
 	vectored := table{columns: col("a", "integer", mappedAs(1, "p")), protocol: both([]string{"deletionVectors", "columnMapping"}),
@@ -190,6 +208,12 @@ func TestSetPropertiesRefuses(t *testing.T) {
 		{"a catalog's", plain, set("delta.feature.catalogManaged", "supported"), delta.ErrUnsupported, "catalog"},
 		{"a version to come", plain, set("delta.minWriterVersion", "8"), delta.ErrInput, "1 to 7"},
 		{"a version that is none", plain, set("delta.minReaderVersion", "x"), delta.ErrInput, "1 to 3"},
+		{"a version that lists stand for, and nothing to list", plain, set("delta.minReaderVersion", "3", "delta.minWriterVersion", "7"), delta.ErrInput, "delta.minReaderVersion=3"},
+		{"the writers' alone", plain, set("delta.minWriterVersion", "7"), delta.ErrInput, "delta.feature.NAME=supported"},
+		{"a name of Delta's in another case", plain, set("DELTA.appendOnly", "true"), delta.ErrInput, `write "delta.appendOnly"`},
+		{"a name of Delta's after a space", plain, set(" delta.appendOnly", "true"), delta.ErrInput, `write "delta.appendOnly"`},
+		{"no name", plain, set("", "x"), delta.ErrInput, `has the name ""`},
+		{"a name of nothing but space", plain, set(" ", "x"), delta.ErrInput, `has the name " "`},
 		{"manifests", plain, set("delta.compatibility.symlinkFormatManifest.enabled", "true"), delta.ErrUnsupported, "manifest"},
 		{"other formats", plain, set("delta.universalFormat.enabledFormats", "iceberg"), delta.ErrUnsupported, "other formats"},
 		{"Iceberg without mapping", plain, set("delta.enableIcebergCompatV2", "true"), delta.ErrInput, "column mapping"},

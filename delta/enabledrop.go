@@ -90,8 +90,8 @@ var droppable = map[string]func(d *draft, r *DropRequest) ([]Need, error){
 }
 
 // DropFeature says what to do to take a feature out of a table's protocol. It is nil if the protocol
-// does not support the feature. A feature that cannot be dropped, or that idem does not know, wraps
-// [ErrUnsupported]; one that another feature or a constraint needs wraps [ErrInput].
+// does not support the feature. A feature that idem does not know wraps [ErrUnsupported]; one that Delta lets no
+// table lose, or that another feature or a constraint needs, wraps [ErrInput] with what can be done.
 func (s *Snapshot) DropFeature(r DropRequest) (*Drop, error) {
 	drop, err := s.dropFeature(&r)
 	if err != nil {
@@ -108,7 +108,7 @@ func (s *Snapshot) dropFeature(r *DropRequest) (*Drop, error) {
 	case !s.Protocol().Supports(f.name):
 		return nil, nil
 	case end == nil:
-		return nil, fmt.Errorf("it is none that a table can lose again: %w", ErrUnsupported)
+		return nil, fmt.Errorf("Delta lets no table lose it again: %s: %w", s.endOfUse(f.name), ErrInput)
 	case !f.write:
 		return nil, fmt.Errorf("idem does not write tables with it: %w", ErrUnsupported)
 	}
@@ -127,6 +127,23 @@ func (s *Snapshot) dropFeature(r *DropRequest) (*Drop, error) {
 		return nil, err
 	}
 	return drop, s.complete(drop, f, r)
+}
+
+// endOfUse says what can be done instead of dropping a feature for which Delta has no such step.
+func (s *Snapshot) endOfUse(name string) string {
+	for _, key := range slices.Sorted(maps.Keys(featureOf)) {
+		if featureOf[key] != name {
+			continue
+		}
+		if isTrue(s.Metadata(), key) {
+			return fmt.Sprintf("set %s to false, which ends its use", key)
+		}
+		return fmt.Sprintf("%s is not true, so it is not in use", key)
+	}
+	if f := findFeature(name); f.idle && !f.inUse(s.Metadata(), s.Schema()) {
+		return "the table makes no use of it, so it asks nothing of a writer"
+	}
+	return "to have the rows without it, write them to a new table"
 }
 
 // complete adds the last step, if it is the next one.

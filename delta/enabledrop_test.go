@@ -1,6 +1,7 @@
 package delta_test
 
 import (
+	"maps"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -171,6 +172,9 @@ func TestDropFeatureRefuses(t *testing.T) {
 	odd.columns = col("a b", "integer", mappedAs(1, "p1"))
 	compat := mappedTable()
 	compat.protocol = writerList(2, "columnMapping", "icebergCompatV2")
+	appendOnly := mappedTable()
+	appendOnly.conf = maps.Clone(appendOnly.conf)
+	appendOnly.conf["delta.appendOnly"] = "true"
 	for _, c := range []struct {
 		why     string
 		table   table
@@ -179,7 +183,10 @@ func TestDropFeatureRefuses(t *testing.T) {
 		says    string
 	}{
 		{"unknown", mappedTable(), delta.DropRequest{Feature: "foo"}, delta.ErrUnsupported, "does not know"},
-		{"DELTA_FEATURE_DROP_NONREMOVABLE_FEATURE", mappedTable(), delta.DropRequest{Feature: "appendOnly"}, delta.ErrUnsupported, "none that a table can lose"},
+		{"DELTA_FEATURE_DROP_NONREMOVABLE_FEATURE", appendOnly, delta.DropRequest{Feature: "appendOnly"}, delta.ErrInput, "set delta.appendOnly to false"},
+		{"one that is not in use", mappedTable(), delta.DropRequest{Feature: "appendOnly"}, delta.ErrInput, "delta.appendOnly is not true"},
+		{"one of columns that are not there", mappedTable(), delta.DropRequest{Feature: "generatedColumns"}, delta.ErrInput, "makes no use of it"},
+		{"one that nothing ends", table{columns: col("a", "timestamp_ntz"), protocol: both([]string{"timestampNtz"})}, delta.DropRequest{Feature: "timestampNtz"}, delta.ErrInput, "write them to a new table"},
 		{"DELTA_FEATURE_DROP_DEPENDENT_FEATURE", compat, delta.DropRequest{Feature: "columnMapping"}, delta.ErrInput, "icebergCompatV2"},
 		{"DELTA_CANNOT_DROP_CHECK_CONSTRAINT_FEATURE", table{columns: col("a", "long"), protocol: versions(1, 3), conf: map[string]string{"delta.constraints.c": "a > 0"}},
 			delta.DropRequest{Feature: "checkConstraints"}, delta.ErrInput, "constraints c"},

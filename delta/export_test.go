@@ -16,3 +16,14 @@ func WriteEverything(t interface{ Cleanup(func()) }) {
 
 // Mentions says whether a SQL expression may speak of a column.
 var Mentions = mentions
+
+// PropertyValues says in words what values each property can have that may be set.
+func PropertyValues() map[string]string {
+	out := map[string]string{}
+	for _, of := range []map[string]property{properties, otherProperties} {
+		for key, p := range of {
+			out[key] = p.are
+		}
+	}
+	return out
+}

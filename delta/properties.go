@@ -33,59 +33,65 @@ const (
 	forever                 = time.Duration(math.MaxInt64)
 )
 
-// properties are the checks of the properties that idem acts on.
-var properties = map[string]func(value string) bool{
-	keyAppendOnly:                          isBoolean,
-	"delta.enableChangeDataFeed":           isBoolean,
-	"delta.enableDeletionVectors":          isBoolean,
-	"delta.checkpoint.writeStatsAsJson":    isBoolean,
-	"delta.enableExpiredLogCleanup":        isBoolean,
-	keyInCommitTimestamps:                  isBoolean,
-	keyRowTracking:                         isBoolean,
-	keyRowTrackingSuspended:                isBoolean,
-	"delta.enableTypeWidening":             isBoolean,
-	"delta.enableVariantShredding":         isBoolean,
-	"delta.enableIcebergCompatV1":          isBoolean,
-	"delta.enableIcebergCompatV2":          isBoolean,
-	"delta.checkpointPolicy":               isOneOf("classic", "v2"),
-	"delta.columnMapping.mode":             isOneOf("none", "name", "id"),
-	"delta.dataSkippingNumIndexedCols":     isIntegerFrom(-1),
-	keyCheckpointInterval:                  isIntegerFrom(1),
-	keyTombstoneRetention:                  isInterval,
-	keyLogRetention:                        isInterval,
-	keyTxnRetention:                        isInterval,
-	keyIsolation:                           isOneOf("Serializable", "WriteSerializable", "SnapshotIsolation"),
-	keyTargetFileSize:                      func(v string) bool { n, ok := parseBytes(v); return ok && n > 0 },
-	keyCodec:                               isOneOf("uncompressed", "none", "snappy", "gzip", "lz4", "lz4_raw", "zstd", "brotli", "lzo"),
-	"delta.dataSkippingStringPrefixLength": isIntegerFrom(0),
+// property is what is to know of a table property.
+type property struct {
+	values
+	standard string // the value that holds where a table sets none; "" if there is none
 }
 
-// otherProperties are the checks of the properties that Delta has beside: those that idem keeps for
+// properties are the properties that idem acts on.
+var properties = map[string]property{
+	keyAppendOnly:                          {boolean, "false"},
+	"delta.enableChangeDataFeed":           {boolean, "false"},
+	"delta.enableDeletionVectors":          {boolean, "false"},
+	"delta.checkpoint.writeStatsAsJson":    {boolean, "true"},
+	"delta.enableExpiredLogCleanup":        {boolean, "true"},
+	keyInCommitTimestamps:                  {boolean, "false"},
+	keyRowTracking:                         {boolean, "false"},
+	keyRowTrackingSuspended:                {boolean, "false"},
+	"delta.enableTypeWidening":             {boolean, "false"},
+	"delta.enableVariantShredding":         {boolean, "false"},
+	"delta.enableIcebergCompatV1":          {boolean, "false"},
+	"delta.enableIcebergCompatV2":          {boolean, "false"},
+	"delta.checkpointPolicy":               {oneOf("classic", "v2"), "classic"},
+	"delta.columnMapping.mode":             {oneOf("none", "name", "id"), "none"},
+	"delta.dataSkippingNumIndexedCols":     {integerFrom(-1), "32"},
+	keyCheckpointInterval:                  {integerFrom(1), "10"},
+	keyTombstoneRetention:                  {interval, "interval 1 week"},
+	keyLogRetention:                        {interval, "interval 30 days"},
+	keyTxnRetention:                        {interval, ""},
+	keyIsolation:                           {isolationLevel, "Serializable"},
+	keyTargetFileSize:                      {size, ""},
+	keyCodec:                               {oneOf("uncompressed", "none", "snappy", "gzip", "lz4", "lz4_raw", "zstd", "brotli", "lzo"), "snappy"},
+	"delta.dataSkippingStringPrefixLength": {integerFrom(0), "32"},
+}
+
+// otherProperties are the properties that Delta has beside: those that idem keeps for
 // others.
-var otherProperties = map[string]func(value string) bool{
-	"delta.autoOptimize":                                       isBoolean,
-	"delta.autoOptimize.autoCompact":                           isBoolean,
-	"delta.autoOptimize.optimizeWrite":                         isBoolean,
-	"delta.castIcebergTimeType":                                isBoolean,
-	"delta.checkpoint.writeStatsAsStruct":                      isBoolean,
-	"delta.checkpointRetentionDuration":                        isInterval,
-	"delta.compatibility.symlinkFormatManifest.enabled":        isBoolean,
-	"delta.dataSkippingStatsColumns":                           isColumnList,
-	"delta.dropFeatureTruncateHistory.retentionDuration":       isInterval,
-	"delta.enableFullRetentionRollback":                        isBoolean,
-	"delta.enableIcebergCompatV3":                              isBoolean,
-	"delta.enableMaterializePartitionColumnsFeature":           isBoolean,
-	"delta.ignoreIcebergBucketPartition":                       isBoolean,
-	"delta.ignoreProtocolDefaults":                             isBoolean,
-	"delta.parquet.format.version":                             isAnything,
-	"delta.randomPrefixLength":                                 isIntegerFrom(1),
-	"delta.randomizeFilePrefixes":                              isBoolean,
-	"delta.sampleRetentionDuration":                            isInterval,
-	"delta.sampling.enabled":                                   isBoolean,
-	"delta.tuneFileSizesForRewrites":                           isBoolean,
-	"delta.universalFormat.enabledFormats":                     isAnything,
-	"delta.universalFormat.iceberg.atomicConversion.supported": isBoolean,
-	"delta.writePartitionColumnsToParquet":                     isBoolean,
+var otherProperties = map[string]property{
+	"delta.autoOptimize":                                       {boolean, "false"},
+	"delta.autoOptimize.autoCompact":                           {boolean, ""},
+	"delta.autoOptimize.optimizeWrite":                         {boolean, ""},
+	"delta.castIcebergTimeType":                                {boolean, "false"},
+	"delta.checkpoint.writeStatsAsStruct":                      {boolean, "false"},
+	"delta.checkpointRetentionDuration":                        {interval, "interval 2 days"},
+	"delta.compatibility.symlinkFormatManifest.enabled":        {boolean, "false"},
+	"delta.dataSkippingStatsColumns":                           {columnList, ""},
+	"delta.dropFeatureTruncateHistory.retentionDuration":       {interval, "interval 24 hours"},
+	"delta.enableFullRetentionRollback":                        {boolean, "true"},
+	"delta.enableIcebergCompatV3":                              {boolean, "false"},
+	"delta.enableMaterializePartitionColumnsFeature":           {boolean, ""},
+	"delta.ignoreIcebergBucketPartition":                       {boolean, "false"},
+	"delta.ignoreProtocolDefaults":                             {boolean, "false"},
+	"delta.parquet.format.version":                             {anything, "1.0.0"},
+	"delta.randomPrefixLength":                                 {integerFrom(1), "2"},
+	"delta.randomizeFilePrefixes":                              {boolean, "false"},
+	"delta.sampleRetentionDuration":                            {interval, "interval 7 days"},
+	"delta.sampling.enabled":                                   {boolean, "false"},
+	"delta.tuneFileSizesForRewrites":                           {boolean, ""},
+	"delta.universalFormat.enabledFormats":                     {anything, ""},
+	"delta.universalFormat.iceberg.atomicConversion.supported": {boolean, ""},
+	"delta.writePartitionColumnsToParquet":                     {boolean, ""},
 }
 
 // managedProperties are those that follow from other edits, with what to do instead of setting them.
@@ -108,19 +114,35 @@ func RefuseUnknownProperties(conf map[string]string) error {
 		if !strings.HasPrefix(key, "delta.") || strings.HasPrefix(key, constraintPrefix) || strings.HasPrefix(key, featureProperty) {
 			continue
 		}
-		if _, managed := managedProperties[key]; !managed && propertyCheck(key) == nil && !slices.Contains(versionProperties, key) {
+		if _, managed := managedProperties[key]; !managed && !known(key) && !slices.Contains(versionProperties, key) {
 			return fmt.Errorf("%w: Delta has no table property %q; names are spelled exactly, and those of your own do not begin with \"delta.\"", ErrInput, key)
 		}
 	}
 	return nil
 }
 
-// propertyCheck is the check of the values of a property that may be set, nil for any other.
-func propertyCheck(key string) func(string) bool {
-	if valid := properties[key]; valid != nil {
-		return valid
+// propertyOf is a property that may be set; ok is false for any other name.
+func propertyOf(key string) (p property, ok bool) {
+	if p, ok = properties[key]; !ok {
+		p, ok = otherProperties[key]
 	}
-	return otherProperties[key]
+	return p, ok
+}
+
+func known(key string) bool { _, ok := propertyOf(key); return ok }
+
+// IsDefault is true of a value of a property that holds just the same where a table does not set the
+// property.
+func IsDefault(key, value string) bool {
+	p, _ := propertyOf(key)
+	if p.standard == "" {
+		return false
+	}
+	if long, err := ParseInterval(value); err == nil {
+		standard, err := ParseInterval(p.standard)
+		return err == nil && long == standard
+	}
+	return strings.EqualFold(value, p.standard)
 }
 
 // ValidateProperties refuses, by name and wrapping ErrUnsupported, a property that idem acts on and
@@ -128,8 +150,8 @@ func propertyCheck(key string) func(string) bool {
 func ValidateProperties(m *Metadata) error {
 	for _, key := range slices.Sorted(maps.Keys(m.Configuration)) {
 		value := m.Configuration[key]
-		if valid := properties[key]; valid != nil && !valid(value) {
-			return fmt.Errorf("%w: the table property %s has the value %q, which idem does not understand; set or unset it", ErrUnsupported, key, value)
+		if p, ok := properties[key]; ok && !p.valid(value) {
+			return fmt.Errorf("%w: the table property %s has the value %q, which idem does not understand; set it to %s, or unset it", ErrUnsupported, key, value, p.are)
 		}
 		if strings.HasPrefix(key, constraintPrefix) && strings.TrimSpace(value) == "" {
 			return fmt.Errorf("%w: the table property %s is an empty condition; drop the constraint or state it", ErrUnsupported, key)
@@ -138,19 +160,36 @@ func ValidateProperties(m *Metadata) error {
 	return nil
 }
 
-func isAnything(string) bool { return true }
+// values are those that a property can have.
+type values struct {
+	valid func(value string) bool
+	are   string // in words
+}
 
-func isColumnList(v string) bool { _, ok := splitColumnList(v); return ok }
+var (
+	anything = values{func(string) bool { return true }, "any text"}
+	boolean  = values{isBoolean, "true or false"}
+	interval = values{func(v string) bool { _, err := ParseInterval(v); return err == nil },
+		`"interval 30 days" or the like: whole numbers, of microseconds to weeks, since months and years have no fixed length`}
+	columnList = values{func(v string) bool { _, ok := splitColumnList(v); return ok }, `names of columns with commas between, "id, address.city"`}
+	size       = values{func(v string) bool { n, ok := parseBytes(v); return ok && n > 0 }, `a number of bytes above 0, or one with a unit, "128mb"`}
+
+	// isolationLevel is also the third of the protocol, where another engine set it.
+	isolationLevel = values{isOneOf("Serializable", "WriteSerializable", "SnapshotIsolation"), "Serializable or WriteSerializable"}
+)
 
 func isBoolean(v string) bool { return strings.EqualFold(v, "true") || strings.EqualFold(v, "false") }
 
-func isInterval(v string) bool { _, err := ParseInterval(v); return err == nil }
-
-func isIntegerFrom(least int64) func(string) bool {
-	return func(v string) bool {
+func integerFrom(least int64) values {
+	return values{func(v string) bool {
 		n, err := strconv.ParseInt(v, 10, 64)
 		return err == nil && n >= least
-	}
+	}, fmt.Sprintf("a whole number from %d on", least)}
+}
+
+func oneOf(words ...string) values {
+	last := len(words) - 1
+	return values{isOneOf(words...), strings.Join(words[:last], ", ") + " or " + words[last]}
 }
 
 func isOneOf(words ...string) func(string) bool {

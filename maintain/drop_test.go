@@ -204,7 +204,7 @@ func TestDropTruncatesHistory(t *testing.T) {
 func TestDropRefuses(t *testing.T) {
 	f := newFixture(t, idem.Definition{Constraints: map[string]string{"c": "id > 0"}, Properties: map[string]string{"delta.enableRowTracking": "true"}})
 	for feature, is := range map[string]error{
-		"": idem.ErrInput, "nonsense": idem.ErrUnsupported, "checkConstraints": idem.ErrInput, "domainMetadata": idem.ErrInput, "appendOnly": idem.ErrUnsupported,
+		"": idem.ErrInput, "nonsense": idem.ErrUnsupported, "checkConstraints": idem.ErrInput, "domainMetadata": idem.ErrInput, "appendOnly": idem.ErrInput,
 	} {
 		_, err := maintain.DropFeature(t.Context(), f.table, maintain.Drop{Feature: feature})
 		require.ErrorIs(t, err, is, feature)

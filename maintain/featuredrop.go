@@ -70,9 +70,10 @@ func (d *Dropped) String() string {
 //
 // What can be dropped: checkConstraints (when there is no constraint), checkpointProtection (with
 // TruncateHistory), columnMapping, deletionVectors, domainMetadata, inCommitTimestamp, rowTracking,
-// typeWidening, v2Checkpoint and vacuumProtocolCheck. Others are [idem.ErrUnsupported]. [idem.ErrInput]
-// says what is in the way: another feature, a constraint, versions that use the feature. Then the steps
-// that were made stay made.
+// typeWidening, v2Checkpoint and vacuumProtocolCheck. Of others [idem.ErrInput] says how their use ends, as that
+// of appendOnly does when delta.appendOnly is set to false; one that idem does not know is [idem.ErrUnsupported].
+// [idem.ErrInput] says what is in the way, too: another feature, a constraint, versions that use the feature. Then
+// the steps that were made stay made.
 func DropFeature(ctx context.Context, t *idem.Table, r Drop) (*Dropped, error) {
 	in, err := open(ctx, opDrop, t)
 	if err != nil {

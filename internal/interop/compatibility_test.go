@@ -14,6 +14,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/idemtable/idem/delta"
 )
 
 // flags is what delta/features.go says of a feature.
@@ -80,6 +82,11 @@ func TestCompatibilityPage(t *testing.T) {
 	page.WriteString(propertiesHead)
 	for _, p := range toldOfProperties {
 		fmt.Fprintf(&page, "| `%s` | %s | %s | %s |\n", p.key, p.standard, p.honoured, shown(t, p.test))
+	}
+	kept := slices.Concat([]string{"delta.constraints.*"}, keysIn(t, "managedProperties"))
+	for _, p := range toldOfProperties {
+		standard := p.standard != "unset" && !slices.Contains(kept, p.key)
+		require.Equal(t, standard, delta.IsDefault(p.key, p.standard), "the default of %s", p.key)
 	}
 	require.Equal(t, propertyKeys(t), keysOf(toldOfProperties), "the properties of delta/properties.go, sorted, and no other")
 	const file = "../../docs/compatibility.md"
@@ -214,14 +221,18 @@ func featureNames(t *testing.T) []string {
 
 // propertyKeys are the keys of the properties in delta, which may be constants.
 func propertyKeys(t *testing.T) []string {
-	out := []string{"delta.constraints.*"}
-	constants := constantsOf(t, "../../delta")
-	for _, variable := range []string{"properties", "otherProperties", "managedProperties"} {
-		for _, e := range literal(t, "../../delta/properties.go", variable).Elts {
-			out = append(out, text(t, e.(*ast.KeyValueExpr).Key, constants))
-		}
-	}
+	out := slices.Concat([]string{"delta.constraints.*"}, keysIn(t, "properties"), keysIn(t, "otherProperties"), keysIn(t, "managedProperties"))
 	slices.Sort(out)
+	return out
+}
+
+// keysIn are the keys of a table in delta/properties.go.
+func keysIn(t *testing.T, variable string) []string {
+	var out []string
+	constants := constantsOf(t, "../../delta")
+	for _, e := range literal(t, "../../delta/properties.go", variable).Elts {
+		out = append(out, text(t, e.(*ast.KeyValueExpr).Key, constants))
+	}
 	return out
 }
 
