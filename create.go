@@ -102,10 +102,17 @@ type Identity struct {
 	AllowExplicit bool
 }
 
-// Create makes a table at a URL, or opens the one that is there if it has the same definition: then
-// the result is Unchanged. Another definition (columns and how they get their values, partitioning,
-// the properties given, clustering, comments and a name if given) is [ErrConflict] that names the
+// Create makes a table at a URL, or opens the one that is there if it has the same definition or a
+// compatible one: then the result is Unchanged. Another definition is [ErrConflict] that names the
 // difference. Of several creators at once one makes version 0, and all get the table.
+//
+// These are the same: the columns of the definition by name, in any order, and the fields of their structs,
+// in order, with their types, with NOT NULL, and with a [Column]'s Type, Default, Generated and Identity or
+// with none; PartitionBy and ClusterBy, in order or empty; the Properties and Constraints that are given; and
+// comments and Name if given. What the table has beyond is compatible: other properties and constraints,
+// its description, and columns and fields of structs that may be NULL and have no default or other rule, such
+// as [ReplaceWhere.Evolve] adds them. A property that is given as what holds without it, "false" of a switch,
+// need not be set in the table. Whether elements of lists and values of maps may be NULL is not compared.
 func Create(ctx context.Context, url string, d Definition, o Options) (*Table, *Result, error) {
 	s, err := store.OpenURL(url)
 	if err != nil {
@@ -311,22 +318,66 @@ func (d *definition) matches(snap *delta.Snapshot) error {
 }
 
 func (d *definition) otherColumns(snap *delta.Snapshot) *difference {
-	want, have := d.would.Schema(), snap.Schema()
-	for _, f := range want.Fields {
-		i := have.Index(f.Name)
-		if i < 0 {
-			return &difference{"column " + f.Name, "absent", f.Type}
+	return otherFields(d.would.Schema(), snap.Schema(), "")
+}
+
+// otherFields compares the columns of two tables, or the fields of two structs. What a table has beyond,
+// such as the columns that Evolve adds, leaves those alone who know nothing of it.
+func otherFields(want, have *delta.Struct, path string) *difference {
+	known, last := make([]bool, len(have.Fields)), -1
+	for i := range want.Fields {
+		f := &want.Fields[i]
+		at := have.Index(f.Name)
+		if at < 0 {
+			return &difference{"column " + path + f.Name, "absent", f.Type}
 		}
-		g := have.Fields[i]
-		if g.Type.String() != f.Type.String() || g.Nullable != f.Nullable {
-			return &difference{"column " + f.Name, describeField(g), describeField(f)}
+		g := &have.Fields[at]
+		switch {
+		case path != "" && g.Name != f.Name:
+			return &difference{"column " + path + f.Name, "spelled " + g.Name, f.Name}
+		case path != "" && at < last:
+			return &difference{"the place of column " + path + f.Name, "before " + have.Fields[last].Name, "after it"}
 		}
-		if x := otherRules(f, g, f.Name); x != nil {
+		if x := otherField(f, g, path+f.Name); x != nil {
 			return x
 		}
+		known[at], last = true, at
 	}
-	if len(have.Fields) != len(want.Fields) {
-		return &difference{"the number of columns", len(have.Fields), len(want.Fields)}
+	for i := range have.Fields {
+		if g := &have.Fields[i]; !known[i] && (!g.Nullable || filled(g)) {
+			return &difference{"column " + path + g.Name, describeField(g), "absent"}
+		}
+	}
+	return nil
+}
+
+func otherField(want, have *delta.Field, path string) *difference {
+	if want.Nullable != have.Nullable {
+		return &difference{"column " + path, describeField(have), describeField(want)}
+	}
+	if x := otherType(want.Type, have.Type, path); x != nil {
+		return x
+	}
+	return otherRules(want, have, path)
+}
+
+func otherType(want, have delta.Type, path string) *difference {
+	switch w := want.(type) {
+	case *delta.Struct:
+		if h, ok := have.(*delta.Struct); ok {
+			return otherFields(w, h, path+".")
+		}
+	case *delta.Array:
+		if h, ok := have.(*delta.Array); ok {
+			return otherType(w.Element, h.Element, path+".element")
+		}
+	case *delta.Map: // no column is added to keys
+		if h, ok := have.(*delta.Map); ok && h.Key.String() == w.Key.String() {
+			return otherType(w.Value, h.Value, path+".value")
+		}
+	}
+	if want.String() != have.String() {
+		return &difference{"column " + path, have, want}
 	}
 	return nil
 }
@@ -335,8 +386,15 @@ func (d *definition) otherColumns(snap *delta.Snapshot) *difference {
 // is not a matter of definition.
 var ruled = []string{delta.GenerationKey, delta.DefaultKey, delta.CharTypeKey, delta.IdentityStartKey, delta.IdentityStepKey, delta.IdentityExplicitKey}
 
+// filling are the metadata of fields that say what stands in rows that lack them, or may stand there.
+var filling = []string{delta.GenerationKey, delta.DefaultKey, delta.IdentityStartKey, "delta.invariants"}
+
+func filled(f *delta.Field) bool {
+	return slices.ContainsFunc(filling, func(key string) bool { return f.Metadata[key] != nil })
+}
+
 // otherRules compares what fields say beside their types. A comment counts if the definition has one.
-func otherRules(want, have delta.Field, path string) *difference {
+func otherRules(want, have *delta.Field, path string) *difference {
 	keys := ruled
 	if _, ok := want.Metadata[delta.CommentKey]; ok {
 		keys = append(slices.Clone(keys), delta.CommentKey)
@@ -345,16 +403,6 @@ func otherRules(want, have delta.Field, path string) *difference {
 		w, h := plainJSON(want.Metadata[key]), plainJSON(have.Metadata[key])
 		if w != h {
 			return &difference{fmt.Sprintf("%s of column %s", key, path), h, w}
-		}
-	}
-	w, ok := want.Type.(*delta.Struct)
-	h, is := have.Type.(*delta.Struct)
-	if !ok || !is {
-		return nil
-	}
-	for i := range min(len(w.Fields), len(h.Fields)) { // the types are equal
-		if x := otherRules(w.Fields[i], h.Fields[i], path+"."+w.Fields[i].Name); x != nil {
-			return x
 		}
 	}
 	return nil
@@ -417,22 +465,17 @@ func stored(snap *delta.Snapshot, path []string) []string {
 
 // otherProperties compares the properties that were given, and those that constraints stand in.
 func (d *definition) otherProperties(snap *delta.Snapshot) *difference {
-	have, want := snap.Metadata().Configuration, d.would.Metadata().Configuration
-	for _, k := range slices.Sorted(maps.Keys(want)) {
-		_, given := d.spec.Properties[k]
-		if !given && !strings.HasPrefix(k, constraintProperty) {
-			continue // it follows from others
-		}
-		if v, ok := have[k]; !ok {
-			return &difference{"property " + k, "not set", want[k]}
-		} else if v != want[k] {
-			return &difference{"property " + k, v, want[k]}
+	want := maps.Clone(d.spec.Properties)
+	if want == nil {
+		want = map[string]string{}
+	}
+	for key, condition := range d.would.Metadata().Configuration {
+		if strings.HasPrefix(key, constraintProperty) {
+			want[key] = condition
 		}
 	}
-	for _, k := range slices.Sorted(maps.Keys(d.spec.Properties)) {
-		if feature, ok := strings.CutPrefix(k, featureProperty); ok && !snap.Protocol().Supports(feature) {
-			return &difference{"the feature " + feature, "not supported", "supported"}
-		}
+	if what, has, wants, differs := snap.PropertyDifference(want); differs {
+		return &difference{what, has, wants}
 	}
 	if name := snap.Metadata().Name; d.spec.Name != "" && d.spec.Name != name {
 		return &difference{"the name", name, d.spec.Name}
@@ -440,17 +483,21 @@ func (d *definition) otherProperties(snap *delta.Snapshot) *difference {
 	return nil
 }
 
-// Prefixes of properties: those of CHECK constraints, and those that ask for a table feature.
-const (
-	constraintProperty = "delta.constraints."
-	featureProperty    = "delta.feature."
-)
+// constraintProperty begins the names of properties in which CHECK constraints stand.
+const constraintProperty = "delta.constraints."
 
-func describeField(f delta.Field) string {
-	if f.Nullable {
-		return f.Type.String()
+// describeField is a column's type, and what makes it more than a type.
+func describeField(f *delta.Field) string {
+	out := f.Type.String()
+	for _, key := range filling {
+		if raw := f.Metadata[key]; raw != nil {
+			out += fmt.Sprintf(" with %s %s", key, plainJSON(raw))
+		}
 	}
-	return f.Type.String() + " NOT NULL"
+	if !f.Nullable {
+		out += " NOT NULL"
+	}
+	return out
 }
 
 // rewind moves a tag back.

@@ -1,9 +1,12 @@
 package idem_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
 	"github.com/stretchr/testify/require"
 
 	"github.com/idemtable/idem"
@@ -540,6 +543,122 @@ func TestSecondCallOfCreate(t *testing.T) {
 		f := newCreators(t, d, idem.Definition{Schema: orders})
 		require.ErrorIs(t, f.err, idem.ErrConflict)
 	})
+}
+
+// A job begins with Create, whatever columns later runs of it, or others, have added.
+func TestCreateGoesOnWithATableThatHasMore(t *testing.T) {
+	place := arrow.StructOf(arrow.Field{Name: "city", Type: arrow.BinaryTypes.String, Nullable: true}, arrow.Field{Name: "zip", Type: arrow.BinaryTypes.String, Nullable: true})
+	more := arrow.StructOf(append(place.Fields(), arrow.Field{Name: "street", Type: arrow.BinaryTypes.String, Nullable: true})...)
+	rows := func(of arrow.DataType, extra ...arrow.Field) *arrow.Schema {
+		return arrow.NewSchema(append([]arrow.Field{
+			{Name: "id", Type: arrow.PrimitiveTypes.Int64, Nullable: true},
+			{Name: "place", Type: of, Nullable: true},
+			{Name: "places", Type: arrow.ListOf(of), Nullable: true},
+			{Name: "by", Type: arrow.MapOf(arrow.BinaryTypes.String, of), Nullable: true},
+		}, extra...), nil)
+	}
+	narrow := rows(place)
+	for mode, properties := range map[string]map[string]string{"": nil, "column mapping": {"delta.columnMapping.mode": "name"}} {
+		t.Run("Evolve "+mode, func(t *testing.T) {
+			st := store.NewMem()
+			wide := rows(more, arrow.Field{Name: "new", Type: arrow.PrimitiveTypes.Int64, Nullable: true})
+			job := func() *idem.Result {
+				table, _, err := idem.CreateStore(t.Context(), st, idem.Definition{Schema: narrow, Properties: properties}, idem.Options{})
+				require.NoError(t, err)
+				batch, _, err := array.RecordFromJSON(memory.DefaultAllocator, wide, strings.NewReader(`[{"id":1,"new":2,"place":{"city":"a","street":"s"}}]`))
+				require.NoError(t, err)
+				res, err := table.ReplaceWhere(t.Context(), readerOf(batch), idem.ReplaceWhere{Where: "id = 1", Evolve: true})
+				require.NoError(t, err)
+				return res
+			}
+			require.Equal(t, idem.Committed, job().Outcome)
+			require.Equal(t, idem.Unchanged, job().Outcome)
+			checkLog(t, st)
+		})
+	}
+	have := func(fields ...arrow.Field) idem.Definition { return idem.Definition{Schema: rows(more, fields...)} }
+	number := func(nullable bool) arrow.Field {
+		return arrow.Field{Name: "n", Type: arrow.PrimitiveTypes.Int64, Nullable: nullable}
+	}
+	with := func(d idem.Definition, c idem.Column) idem.Definition {
+		d.Columns = map[string]idem.Column{"n": c}
+		return d
+	}
+	strict := arrow.StructOf(append(place.Fields(), arrow.Field{Name: "street", Type: arrow.BinaryTypes.String})...)
+	keyed := func(of arrow.DataType) *arrow.Schema {
+		return arrow.NewSchema([]arrow.Field{{Name: "m", Type: arrow.MapOf(of, arrow.PrimitiveTypes.Int64), Nullable: true}}, nil)
+	}
+	for _, c := range []struct {
+		why        string
+		have, want idem.Definition
+		says       string // "" if the job goes on
+	}{
+		{"columns and fields that may be NULL", have(number(true)), idem.Definition{Schema: narrow}, ""},
+		{"one with a comment", with(have(number(true)), idem.Column{Comment: "x"}), idem.Definition{Schema: narrow}, ""},
+		{"one that is NOT NULL", have(number(false)), idem.Definition{Schema: narrow}, "column n is long NOT NULL and not absent"},
+		{"one with a default", with(have(number(true)), idem.Column{Default: "7"}), idem.Definition{Schema: narrow}, "column n is long with CURRENT_DEFAULT"},
+		{"one that is generated", with(have(number(true)), idem.Column{Generated: "id + 1"}), idem.Definition{Schema: narrow}, "column n is long with delta.generationExpression"},
+		{"one that numbers rows", with(have(number(true)), idem.Column{Identity: &idem.Identity{}}), idem.Definition{Schema: narrow}, "column n is long with delta.identity.start"},
+		{"a field that is NOT NULL", idem.Definition{Schema: rows(strict)}, idem.Definition{Schema: narrow}, "column place.street is string NOT NULL"},
+		{"a column is missing", idem.Definition{Schema: narrow}, have(number(true)), "column place.street is absent"},
+		{"a field of another type", idem.Definition{Schema: rows(arrow.StructOf(place.Field(0), arrow.Field{Name: "zip", Type: arrow.PrimitiveTypes.Int64, Nullable: true}))}, idem.Definition{Schema: narrow}, "column place.zip is long and not string"},
+		{"a field under another spelling", idem.Definition{Schema: rows(arrow.StructOf(place.Field(0), arrow.Field{Name: "ZIP", Type: arrow.BinaryTypes.String, Nullable: true}))}, idem.Definition{Schema: narrow}, "column place.zip is spelled ZIP"},
+		{"fields in another order", idem.Definition{Schema: rows(arrow.StructOf(place.Field(1), place.Field(0)))}, idem.Definition{Schema: narrow}, "the place of column place.zip is before city"},
+		{"a field of a key", idem.Definition{Schema: keyed(more)}, idem.Definition{Schema: keyed(place)}, "column m is map<"},
+		{"a struct that is none", idem.Definition{Schema: rows(arrow.BinaryTypes.String)}, idem.Definition{Schema: narrow}, "column place is string and not struct<"},
+	} {
+		t.Run(c.why, func(t *testing.T) {
+			st := store.NewMem()
+			_, _, err := idem.CreateStore(t.Context(), st, c.have, idem.Options{})
+			require.NoError(t, err)
+			_, res, err := idem.CreateStore(t.Context(), st, c.want, idem.Options{})
+			if c.says != "" {
+				require.ErrorIs(t, err, idem.ErrConflict)
+				require.ErrorContains(t, err, c.says)
+				return
+			}
+			require.NoError(t, err)
+			require.Equal(t, idem.Unchanged, res.Outcome)
+		})
+	}
+}
+
+func TestCreateComparesTheProperties(t *testing.T) {
+	for _, c := range []struct{ have, want, says string }{
+		{"", "delta.enableDeletionVectors=false", ""},
+		{"", "delta.logRetentionDuration=interval 720 hours", ""},
+		{"", "delta.isolationLevel=serializable", ""},
+		{"", "delta.dataSkippingNumIndexedCols=32", ""},
+		{"", "delta.setTransactionRetentionDuration=interval 1 week", "is not set and not interval 1 week"},
+		{"", "delta.enableDeletionVectors=true", "property delta.enableDeletionVectors is not set and not true"},
+		{"delta.enableDeletionVectors=true", "delta.enableDeletionVectors=false", "is true and not false"},
+		{"", "own=false", "property own is not set and not false"},
+		{"own=1", "", ""},
+		{"", "delta.minWriterVersion=4", "the version delta.minWriterVersion is 2 and not 4"},
+		{"delta.minWriterVersion=4", "delta.minWriterVersion=4", ""},
+		{"delta.minWriterVersion=4", "delta.minWriterVersion=3", ""},
+		{"", "delta.feature.deletionVectors=supported", "the feature deletionVectors is not supported"},
+	} {
+		t.Run(c.have+" and "+c.want, func(t *testing.T) {
+			st := store.NewMem()
+			definition := func(pair string) idem.Definition {
+				d := idem.Definition{Schema: orders}
+				if key, value, ok := strings.Cut(pair, "="); ok {
+					d.Properties = map[string]string{key: value}
+				}
+				return d
+			}
+			_, _, err := idem.CreateStore(t.Context(), st, definition(c.have), idem.Options{})
+			require.NoError(t, err)
+			_, _, err = idem.CreateStore(t.Context(), st, definition(c.want), idem.Options{})
+			if c.says != "" {
+				require.ErrorIs(t, err, idem.ErrConflict)
+				require.ErrorContains(t, err, c.says)
+				return
+			}
+			require.NoError(t, err)
+		})
+	}
 }
 
 func TestThePayloadIsThatOfTheRowsLastWritten(t *testing.T) {

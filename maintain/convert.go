@@ -71,7 +71,8 @@ func (r *Converted) String() string {
 // files that come later are not the table's.
 //
 // A second call is Unchanged, and of two calls at once one makes version 0 and the other is Unchanged. A
-// table that was not made by a conversion wraps [idem.ErrConflict].
+// table that was not made by a conversion wraps [idem.ErrConflict], and so does one that has other partition
+// columns, Properties or another Name than are given: the error names the difference, as that of [idem.Create].
 //
 // Files that have one column in two types, other files than Parquet, directories that are none of a
 // partition, and a directory without files wrap [idem.ErrInput] and name what was found; a damaged file
@@ -159,6 +160,17 @@ func (p *convert) converted(ctx context.Context, snap *delta.Snapshot) error {
 			return fmt.Errorf("%w: there is a table at version %d already, partitioned by %v and not by %v; open it with Open", delta.ErrDiffers, snap.Version(), have, want)
 		}
 	}
+	if err := p.byConversion(ctx, snap); err != nil {
+		return err
+	}
+	if what, have, want, differs := p.difference(snap); differs {
+		return fmt.Errorf("%w: there is a table at version %d already, of which %s is %s and not %s; open it with Open, and set it with AlterTable", delta.ErrDiffers, snap.Version(), what, have, want)
+	}
+	return nil
+}
+
+// byConversion makes sure that a table was made by one, if its first commit is still there.
+func (p *convert) byConversion(ctx context.Context, snap *delta.Snapshot) error {
 	actions, _, err := p.in.Log.ReadCommit(ctx, 0)
 	if errors.Is(err, store.ErrNotExist) {
 		return nil // the log was cleaned up since
@@ -171,6 +183,14 @@ func (p *convert) converted(ctx context.Context, snap *delta.Snapshot) error {
 			delta.ErrDiffers, snap.Version())
 	}
 	return nil
+}
+
+// difference names a property, or the name, that the request gives and the table has not.
+func (p *convert) difference(snap *delta.Snapshot) (what, have, want string, differs bool) {
+	if name := snap.Metadata().Name; p.request.Name != "" && p.request.Name != name {
+		return "the name", strconv.Quote(name), strconv.Quote(p.request.Name), true
+	}
+	return snap.PropertyDifference(p.request.Properties)
 }
 
 // Plan implements inside.Planner.

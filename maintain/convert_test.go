@@ -244,6 +244,31 @@ func TestConvertOfATableThatIsThere(t *testing.T) {
 	require.ErrorIs(t, err, idem.ErrConflict)
 }
 
+func TestConvertAgainWithOtherProperties(t *testing.T) {
+	mem := directory(t, map[string][]byte{"a.parquet": parquetOf(t, idAndV, `[{"id":1,"v":"a"}]`)})
+	properties := map[string]string{"own": "1"}
+	convert := func(c maintain.Convert) (*maintain.Converted, error) {
+		_, res, err := maintain.ConvertParquetStore(t.Context(), mem, c, idem.Options{})
+		return res, err
+	}
+	_, err := convert(maintain.Convert{Properties: properties, Name: "x"})
+	require.NoError(t, err)
+	for _, same := range []maintain.Convert{{}, {Properties: properties, Name: "x"}, {Properties: map[string]string{"delta.appendOnly": "false"}}, {Description: "y"}} {
+		res, err := convert(same)
+		require.NoError(t, err)
+		require.Equal(t, idem.Unchanged, res.Outcome)
+	}
+	for says, other := range map[string]maintain.Convert{
+		"property delta.appendOnly is not set and not true": {Properties: map[string]string{"delta.appendOnly": "true"}},
+		"property own is 1 and not 2":                       {Properties: map[string]string{"own": "2"}},
+		`the name is "x" and not "y"`:                       {Name: "y"},
+	} {
+		_, err := convert(other)
+		require.ErrorIs(t, err, idem.ErrConflict)
+		require.ErrorContains(t, err, says)
+	}
+}
+
 func TestConvertByManyAtOnce(t *testing.T) {
 	files := map[string][]byte{}
 	for i := range 5 {
