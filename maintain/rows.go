@@ -133,8 +133,8 @@ type Overwrite struct {
 // nothing. Two calls at once on partitions that differ do not disturb each other; on one partition the
 // second redoes its work, or returns [idem.ErrConflict]. Rows are taken as by ReplaceWhere.
 //
-// Errors: [idem.ErrInput] for a table without partition columns, and for rows that the table does not
-// take. The caller keeps ownership of rows and releases them.
+// Errors: [idem.ErrInput] for a table without partition columns, for rows that lack one which the table
+// neither generates nor has a default for, and for rows that the table does not take. The caller keeps ownership of rows and releases them.
 func OverwritePartitions(ctx context.Context, t *idem.Table, rows array.RecordReader, r Overwrite) (*idem.Result, error) {
 	in, err := open(ctx, opOverwrite, t)
 	if err != nil {

@@ -108,6 +108,23 @@ func TestUpdateRaced(t *testing.T) {
 	require.Equal(t, idem.Unchanged, res.Outcome, "the other did it")
 }
 
+func TestOverwritePartitionsWantsThePartitionColumns(t *testing.T) {
+	for _, mode := range []string{"none", "name"} {
+		f := newFixture(t, idem.Definition{PartitionBy: []string{"p"}, Properties: map[string]string{"delta.columnMapping.mode": mode}})
+		f.append(row{"", 1, "of the partition NULL"}, row{"a", 2, "x"})
+		before := f.rows()
+		_, err := maintain.OverwritePartitions(t.Context(), f.table, named(columnsNamed("other", "id", "v"), row{"a", 9, "n"}), maintain.Overwrite{Evolve: true})
+		require.ErrorIs(t, err, idem.ErrInput)
+		require.ErrorContains(t, err, `lack the partition column "p"`)
+		require.Equal(t, before, f.rows())
+	}
+	f := newFixture(t, idem.Definition{PartitionBy: []string{"p"}, Columns: map[string]idem.Column{"p": {Default: "'a'"}}})
+	f.append(row{"b", 1, "x"}, row{"a", 2, "x"})
+	_, err := maintain.OverwritePartitions(t.Context(), f.table, named(columnsNamed("other", "id", "v"), row{"", 9, "n"}), maintain.Overwrite{Evolve: true})
+	require.NoError(t, err)
+	require.Len(t, f.rows(), 2, "the default says which partition")
+}
+
 func TestOverwritePartitions(t *testing.T) {
 	for _, mode := range []string{"none", "name"} {
 		f := newFixture(t, idem.Definition{PartitionBy: []string{"p"}, Properties: map[string]string{"delta.columnMapping.mode": mode}})

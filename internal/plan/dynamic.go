@@ -72,6 +72,24 @@ func (p *Replace) dynamic(snap *delta.Snapshot, in *intake) error {
 			return fmt.Errorf("%w: the partition column %q differs from run to run, so that the rows are never twice of one partition; use ReplaceWhere", delta.ErrInput, name)
 		}
 	}
+	return placed(snap, in.conform.Missing())
+}
+
+// placed refuses rows that lack a partition column which the table does not fill: they would all be of the
+// partition NULL, and replace it.
+func placed(snap *delta.Snapshot, missing []string) error {
+	for _, name := range snap.PartitionColumns() {
+		if !slices.Contains(missing, name) {
+			continue
+		}
+		_, filled, err := snap.Default(snap.Schema().Index(name))
+		if err != nil {
+			return err
+		}
+		if !filled {
+			return fmt.Errorf("%w: the rows lack the partition column %q, so that they do not say which partitions to replace: give them the column, with NULL for the partition NULL", delta.ErrInput, name)
+		}
+	}
 	return nil
 }
 
