@@ -27,7 +27,9 @@ func (p *clone) first() ([]delta.Action, error) {
 
 // onward are the changes of a copy's definition and domains.
 func (p *clone) onward(now *delta.Snapshot) ([]delta.Action, error) {
-	all, err := definitionBack(now, p.of)
+	given := numbersOf(p.of)
+	given.take(now.Schema(), now.Mapping() != delta.MappingNone)
+	all, err := definitionBack(now, p.of, given)
 	if err != nil {
 		return nil, err
 	}

@@ -1,7 +1,6 @@
 package maintain
 
 import (
-	"bytes"
 	"encoding/json"
 	"maps"
 	"slices"
@@ -17,10 +16,6 @@ const (
 	fieldID      = "delta.columnMapping.id"
 	fieldName    = "delta.columnMapping.physicalName"
 
-	identityStart = "delta.identity.start"
-	identityStep  = "delta.identity.step"
-	identityMark  = "delta.identity.highWaterMark"
-
 	clusteringDomain = "delta.clustering"
 )
 
@@ -30,13 +25,14 @@ var ofTheLog = []string{
 	"delta.requireCheckpointProtectionBeforeVersion",
 }
 
-// definitionBack are the actions that give a table the definition that it had.
-func definitionBack(now, then *delta.Snapshot) ([]delta.Action, error) {
+// definitionBack are the actions that give a table the definition that it had, with the numbers that its
+// identity columns gave since.
+func definitionBack(now, then *delta.Snapshot, given *numbers) ([]delta.Action, error) {
 	var out []delta.Action
 	if p := united(now.Protocol(), then.Protocol()); p != now.Protocol() {
 		out = append(out, delta.Action{Protocol: p})
 	}
-	m, err := metadataBack(now, then)
+	m, err := metadataBack(now, then, given)
 	if err != nil {
 		return nil, err
 	}
@@ -55,7 +51,7 @@ func sameMetadata(a, b *delta.Metadata) bool {
 }
 
 // metadataBack is the metadata that then had, with what must not go back.
-func metadataBack(now, then *delta.Snapshot) (*delta.Metadata, error) {
+func metadataBack(now, then *delta.Snapshot, given *numbers) (*delta.Metadata, error) {
 	is, m := now.Metadata(), *then.Metadata()
 	m.ID, m.CreatedTime = is.ID, is.CreatedTime
 	m.Configuration = maps.Clone(m.Configuration)
@@ -75,6 +71,7 @@ func metadataBack(now, then *delta.Snapshot) (*delta.Metadata, error) {
 	b := &schemaBack{next: max(maxID(is), maxID(&m))}
 	b.mapped = now.Mapping() != delta.MappingNone && then.Mapping() == delta.MappingNone
 	changed := b.fields(schema, now.Schema())
+	changed = given.stand(schema) || changed
 	if b.mapped {
 		m.Configuration[mappingMode] = is.Configuration[mappingMode]
 	}
@@ -107,9 +104,6 @@ func (b *schemaBack) fields(was, is *delta.Struct) bool {
 		since := counterpart(f, is)
 		if b.mapped {
 			b.name(f, since)
-			changed = true
-		}
-		if since != nil && identityBack(f, since) {
 			changed = true
 		}
 		var next delta.Type
@@ -184,22 +178,6 @@ func setField(f *delta.Field, key string, value json.RawMessage) {
 		f.Metadata = map[string]json.RawMessage{}
 	}
 	f.Metadata[key] = value
-}
-
-// identityBack keeps the numbers that an identity column has given since.
-func identityBack(f, since *delta.Field) bool {
-	mark, given := since.Metadata[identityMark]
-	if _, identity := f.Metadata[identityStart]; !identity || !given || bytes.Equal(mark, f.Metadata[identityMark]) {
-		return false
-	}
-	is, errIs := strconv.ParseInt(string(mark), 10, 64)
-	was, errWas := strconv.ParseInt(string(f.Metadata[identityMark]), 10, 64)
-	step, _ := strconv.ParseInt(string(f.Metadata[identityStep]), 10, 64)
-	if errIs != nil || errWas == nil && (step < 0) != (is < was) {
-		return false
-	}
-	setField(f, identityMark, mark)
-	return true
 }
 
 // clusteringBack gives the clustering columns that the table had, if they are others.

@@ -197,6 +197,59 @@ func TestRestoreGivesNoNumberTwice(t *testing.T) {
 	}
 }
 
+func TestRestoreGivesNoNumberOfADroppedColumnTwice(t *testing.T) {
+	for name, c := range map[string]struct {
+		mode string
+		gone func(f *fixture)
+	}{
+		"dropped": {"name", func(f *fixture) { alter(f, f.table, maintain.DropColumn{Name: "id"}) }},
+		"dropped, and another of its name": {"name", func(f *fixture) {
+			alter(f, f.table, maintain.DropColumn{Name: "id"})
+			alter(f, f.table, maintain.AddColumn{Name: "id", Type: arrow.PrimitiveTypes.Int64})
+		}},
+		"renamed": {"name", func(f *fixture) { alter(f, f.table, maintain.RenameColumn{Name: "id", To: "num"}) }},
+		"mapped, and dropped": {"none", func(f *fixture) {
+			alter(f, f.table, maintain.SetProperties{Properties: map[string]string{"delta.columnMapping.mode": "name"}}, maintain.DropColumn{Name: "id"})
+		}},
+		"under its own name again": {"name", func(f *fixture) {
+			drop(f, f.table, "columnMapping")
+		}},
+		"by a schema of another writer, and numbered anew": {"none", func(f *fixture) {
+			m := *f.table.Snapshot().Metadata()
+			schema, err := delta.ParseSchema(m.SchemaString)
+			require.NoError(t, err)
+			delete(schema.Fields[schema.Index("id")].Metadata, delta.IdentityMarkKey)
+			m.SchemaString = schema.JSON()
+			f.commit("REPLACE TABLE", delta.Action{Metadata: &m})
+		}},
+	} {
+		for _, step := range []int64{1, -1} {
+			t.Run(fmt.Sprint(name, step), func(t *testing.T) {
+				f := newFixture(t, idem.Definition{Columns: map[string]idem.Column{"id": {Identity: &idem.Identity{Start: 10, Step: step}}}, Properties: map[string]string{"delta.columnMapping.mode": c.mode}})
+				number := func() {
+					_, err := f.other().Append(t.Context(), jsonRows(t, arrow.NewSchema([]arrow.Field{columns.Field(0), columns.Field(2)}, nil), `[{"p":"a","v":"x"}]`), idem.Append{Reason: "test"})
+					require.NoError(t, err)
+					f.clock.now = f.clock.now.Add(time.Minute)
+				}
+				number() // version 1
+				number()
+				f.table = f.other()
+				c.gone(f)
+				f.table = f.other()
+				f.restore(maintain.Version(1))
+				number()
+				require.ElementsMatch(t, []string{"a/10/x", fmt.Sprintf("a/%d/x", 10+2*step)}, f.rows())
+				f.table = f.other()
+				require.Equal(t, idem.Committed, f.restore(maintain.Version(1)).Outcome)
+				number()
+				require.ElementsMatch(t, []string{"a/10/x", fmt.Sprintf("a/%d/x", 10+3*step)}, f.rows())
+				require.Equal(t, idem.Committed, f.restore(maintain.Version(1)).Outcome)
+				require.Equal(t, idem.Unchanged, f.restore(maintain.Version(1)).Outcome)
+			})
+		}
+	}
+}
+
 func TestRestoreBringsClusteringColumnsBack(t *testing.T) {
 	f := newFixture(t, idem.Definition{ClusterBy: []string{"id"}})
 	f.append(row{"a", 1, "x"}) // version 1

@@ -76,8 +76,8 @@ func (r *Restored) String() string {
 // stays, so that a later call can go forward again.
 //
 // What must not go back stays as it is: the protocol keeps every feature that the table has since, ids
-// of columns and row ids are not given out again, identity columns go on where they were, and the
-// table's timestamps and column mapping stay on. Domains of users (of metadata that idem and Spark do not know)
+// of columns and row ids are not given out again, identity columns go on where they were, also those that were
+// dropped since, and the table's timestamps and column mapping stay on. Domains of users (of metadata that idem and Spark do not know)
 // stay as they are, as under Spark, whose RESTORE brings back the clustering alone.
 //
 // Tags of AppendWithTxn and its like that were recorded after the version restored are taken back:
@@ -140,7 +140,11 @@ func (p *restore) Plan(ctx context.Context, now *delta.Snapshot) (*plan.Proposal
 	if err != nil {
 		return nil, err
 	}
-	actions, err := definitionBack(now, p.then)
+	given, err := numbersSince(ctx, p.in, p.then, now)
+	if err != nil {
+		return nil, err
+	}
+	actions, err := definitionBack(now, p.then, given)
 	if err != nil {
 		return nil, err
 	}
