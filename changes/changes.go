@@ -78,11 +78,13 @@ type Request struct {
 //
 // Columns are those of the newest version or, if not every version of the range can be read in them
 // (and always under column mapping), those of the range's last version. A column that a version did
-// not have yet is NULL.
+// not have yet is NULL. Where the table has column mapping in the whole range, a column that was renamed has its
+// last name in all of it.
 //
 // Errors, all but those of files before the first row: [idem.ErrInput] for a range that is empty, lies
 // in the future or before the log's oldest commit, in which the feed was off for a version, or over
-// which a column was renamed, dropped, made another or NOT NULL, and for a column that the table has
+// which a column was dropped, made another or NOT NULL, or renamed without column mapping (a restore that the
+// range begins with may take columns away from the rows that it removes), and for a column that the table has
 // not; [idem.ErrCorrupt] for a file that is missing (a vacuum takes the files of changes, too) or
 // damaged; [idem.ErrUnsupported] for a version that needs a feature which idem does not read.
 func Rows(ctx context.Context, t *idem.Table, r Request) iter.Seq2[arrow.RecordBatch, error] {

@@ -65,10 +65,47 @@ func TestDefinitionsThatChangeInTheRange(t *testing.T) {
 			r:    between(1, 3), want: []string{"1|v1|insert|1", "2|v2|insert|3"},
 		},
 		"column renamed": {
-			why: "no name is right for all", before: definition([]column{mappedID, mappedV}, nil, "delta.columnMapping.mode", "name"),
-			first: func(w *world) delta.Action { return add(w.file("a", names, renamed(numbered(1)))) },
-			then:  definition([]column{mappedID, {"w", "string", "col-v", 2, false}}, nil, "delta.columnMapping.mode", "name"),
-			fails: "version 0 cannot be read in the columns of version 4: the column v was renamed w",
+			why: "files have it under one name: rows are given under the last", before: definition([]column{mappedID, mappedV}, nil, "delta.columnMapping.mode", "name"),
+			first:  func(w *world) delta.Action { return add(w.file("a", names, renamed(numbered(1)))) },
+			then:   definition([]column{mappedID, {"w", "string", "col-v", 2, false}}, nil, "delta.columnMapping.mode", "name"),
+			second: func(w *world) delta.Action { return add(w.file("b", names, renamed(numbered(2)))) },
+			r:      changes.Request{Columns: []string{"id", "w"}}, want: []string{"1|v1|insert|1", "2|v2|insert|3"},
+		},
+		"columns that changed names": {
+			why: "a column is what files have under its name there", before: definition([]column{{"x", "string", "col-id", 1, false}, {"y", "string", "col-v", 2, false}}, nil, "delta.columnMapping.mode", "name"),
+			first: func(w *world) delta.Action {
+				return add(w.file("a", "col-id:string#1 col-v:string#2", `[{"col-id":"1","col-v":"one"}]`))
+			},
+			then: definition([]column{{"y", "string", "col-id", 1, false}, {"x", "string", "col-v", 2, false}}, nil, "delta.columnMapping.mode", "name"),
+			second: func(w *world) delta.Action {
+				return add(w.file("b", "col-id:string#1 col-v:string#2", `[{"col-id":"2","col-v":"two"}]`))
+			},
+			r: changes.Request{Columns: []string{"x", "y"}}, want: []string{"one|1|insert|1", "two|2|insert|3"},
+		},
+		"partition column renamed": {
+			why: "its values stand under one name, too", before: definition([]column{mappedID, mappedV}, []string{"v"}, "delta.columnMapping.mode", "name"),
+			first: func(w *world) delta.Action {
+				return in("col-v", "p", add(w.file("a", "col-id:long#1", `[{"col-id":1}]`)))
+			},
+			then: definition([]column{mappedID, {"w", "string", "col-v", 2, false}}, []string{"w"}, "delta.columnMapping.mode", "name"),
+			second: func(w *world) delta.Action {
+				return in("col-v", "q", add(w.file("b", "col-id:long#1", `[{"col-id":2}]`)))
+			},
+			want: []string{"1|p|insert|1", "2|q|insert|3"},
+		},
+		"column renamed since mapping was turned on": {
+			why: "before, a name could be another column's", before: definition(plain, nil),
+			then:  definition([]column{{"id", "long", "id", 1, false}, {"w", "string", "v", 2, false}}, nil, "delta.columnMapping.mode", "name"),
+			fails: "version 0 cannot be read in the columns of version 4: the column v was renamed w; ask for ranges on either side of the change",
+		},
+		"mapping turned off and on again": {
+			why: "then the names in files are other columns'", before: definition([]column{mappedID, {"w", "string", "v", 2, false}}, nil, "delta.columnMapping.mode", "name"),
+			first: func(w *world) delta.Action {
+				return add(w.file("a", "col-id:long#1 v:string#2", `[{"col-id":1,"v":"of w"}]`))
+			},
+			then:  definition([]column{{name: "col-id", typ: "long"}, {name: "v", typ: "string"}}, nil),
+			last:  definition([]column{mappedID, {"v", "string", "v", 2, false}}, nil, "delta.columnMapping.mode", "name"),
+			fails: "the column w was renamed v",
 		},
 		"column dropped": {
 			why: "what it held would be lost", before: definition(plain, nil), then: definition(plain[:1], nil),
@@ -216,6 +253,12 @@ func TestDefinitionsThatChangeInTheRange(t *testing.T) {
 	}
 }
 
+// in puts a file into a partition.
+func in(column, value string, f delta.Action) delta.Action {
+	f.Add.PartitionValues = map[string]*string{column: &value}
+	return f
+}
+
 func structOf(names ...string) string {
 	out := ""
 	for _, n := range names {
@@ -236,7 +279,8 @@ func TestTheFirstVersionRemovesRowsOfAnotherDefinition(t *testing.T) {
 	w.commit(add(w.file("c", "k:long", `[{"k":6}]`)))
 	_, err := w.feed(changes.Request{From: changes.Version(2)})
 	require.ErrorIs(t, err, idem.ErrInput)
-	require.ErrorContains(t, err, "version 2 cannot be read in the columns of version 3: the column id is gone")
+	require.ErrorContains(t, err, "the rows that version 2 removed cannot be told in the columns of version 3: the column id is gone")
+	require.ErrorContains(t, err, "see them in the table of version 1 (Table.At), and ask for the changes up to that version and from version 3 on")
 	got, err := w.feed(changes.Request{From: changes.Version(3)})
 	require.NoError(t, err)
 	require.Equal(t, []string{"6|insert|3"}, got)

@@ -338,27 +338,33 @@ func (f *feed) choose(ctx context.Context, newest *delta.Snapshot) error {
 	if s.end.Mapping() != delta.MappingNone || newest == s.end {
 		shapes = shapes[1:]
 	}
-	why := make([]error, len(shapes))
+	why, renamed := make([]error, len(shapes)), s.mapped()
 	for _, v := range s.definitions {
-		seen := []*delta.Snapshot{v.after}
-		if v.before != nil {
-			seen = append(seen, v.before)
-		}
-		if !anyFits(why, seen, shapes) {
+		if !anyFits(why, v.after, shapes, renamed) {
 			return inputf("version %d cannot be read in the columns of version %d: %v; ask for ranges on either side of the change", v.number, s.end.Version(), why[len(why)-1])
+		}
+		if v.before != nil && !anyFits(why, v.before, shapes, renamed) {
+			return inputf("the rows that version %d removed cannot be told in the columns of version %d: %v; see them in the table of version %d (Table.At), and ask for the changes up to that version and from version %d on",
+				v.number, s.end.Version(), why[len(why)-1], v.before.Version(), v.number+1)
 		}
 	}
 	return f.project(shapes[slices.Index(why, nil)], s.marked)
 }
 
+// mapped says whether the table had column mapping in every version of the range: then its files have each
+// column under one name, whatever the column was called.
+func (s *survey) mapped() bool {
+	return !slices.ContainsFunc(s.definitions, func(v *version) bool {
+		return v.after.Mapping() == delta.MappingNone || v.before != nil && v.before.Mapping() == delta.MappingNone
+	})
+}
+
 // anyFits keeps for each shape why one of the tables seen so far does not fit it, and says whether
 // one is left.
-func anyFits(why []error, seen, shapes []*delta.Snapshot) bool {
+func anyFits(why []error, seen *delta.Snapshot, shapes []*delta.Snapshot, renamed bool) bool {
 	for i, shape := range shapes {
-		for _, s := range seen {
-			if why[i] == nil {
-				why[i] = fits(s, shape)
-			}
+		if why[i] == nil {
+			why[i] = fits(seen, shape, renamed)
 		}
 	}
 	return slices.Contains(why, nil)

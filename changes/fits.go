@@ -9,20 +9,32 @@ import (
 
 // fits says why the files of one version cannot be read in the columns of another; nil if they can.
 // Columns may have been added, and widened. They are known by the names that files have them under,
-// and must have kept their own.
-func fits(was, shape *delta.Snapshot) error {
+// and must have kept their own, unless renamed says that those are theirs for good.
+func fits(was, shape *delta.Snapshot, renamed bool) error {
 	if was.Metadata() == shape.Metadata() {
 		return nil
 	}
-	if !slices.Equal(was.PartitionColumns(), shape.PartitionColumns()) {
+	p := pair{was: was.Mapping() != delta.MappingNone, shape: shape.Mapping() != delta.MappingNone, renamed: renamed}
+	if !slices.Equal(p.partitions(was, p.was), p.partitions(shape, p.shape)) {
 		return fmt.Errorf("the partition columns are %v and not %v", shape.PartitionColumns(), was.PartitionColumns())
 	}
-	p := pair{was: was.Mapping() != delta.MappingNone, shape: shape.Mapping() != delta.MappingNone}
 	return p.fields(was.Schema(), shape.Schema(), "")
 }
 
-// pair says which of two tables has column mapping.
-type pair struct{ was, shape bool }
+// pair says which of two tables has column mapping, and whether it had it ever since: then a column under
+// another name is the same column.
+type pair struct{ was, shape, renamed bool }
+
+// partitions are the partition columns by the names that a column must have kept.
+func (p pair) partitions(snap *delta.Snapshot, mapped bool) []string {
+	out := slices.Clone(snap.PartitionColumns())
+	for i, name := range out {
+		if at := snap.Schema().Index(name); p.renamed && at >= 0 {
+			out[i] = stored(&snap.Schema().Fields[at], mapped)
+		}
+	}
+	return out
+}
 
 func stored(f *delta.Field, mapped bool) string {
 	if mapped {
@@ -42,7 +54,7 @@ func (p pair) fields(was, shape *delta.Struct, path string) error {
 		g := &shape.Fields[j]
 		known[g.Name] = true
 		switch {
-		case f.Name != g.Name:
+		case f.Name != g.Name && !p.renamed:
 			return fmt.Errorf("the column %s%s was renamed %s", path, f.Name, g.Name)
 		case f.Nullable && !g.Nullable:
 			return fmt.Errorf("the column %s%s became NOT NULL", path, f.Name)
