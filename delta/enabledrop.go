@@ -108,7 +108,7 @@ func (s *Snapshot) dropFeature(r *DropRequest) (*Drop, error) {
 	case !s.Protocol().Supports(f.name):
 		return nil, nil
 	case end == nil:
-		return nil, fmt.Errorf("Delta lets no table lose it again: %s: %w", s.endOfUse(f.name), ErrInput)
+		return nil, fmt.Errorf("it is none that Delta takes out of a table again: %s: %w", s.endOfUse(f.name), ErrInput)
 	case !f.write:
 		return nil, fmt.Errorf("idem does not write tables with it: %w", ErrUnsupported)
 	}
