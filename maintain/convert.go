@@ -164,7 +164,7 @@ func (p *convert) converted(ctx context.Context, snap *delta.Snapshot) error {
 		return err
 	}
 	if what, have, want, differs := p.difference(snap); differs {
-		return fmt.Errorf("%w: there is a table at version %d already, of which %s is %s and not %s; open it with Open, and set it with AlterTable", delta.ErrDiffers, snap.Version(), what, have, want)
+		return fmt.Errorf("%w: there is a table at version %d already: %s is %s there, and %s here; open it with Open, and set it with AlterTable", delta.ErrDiffers, snap.Version(), what, have, want)
 	}
 	return nil
 }

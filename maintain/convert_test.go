@@ -259,9 +259,9 @@ func TestConvertAgainWithOtherProperties(t *testing.T) {
 		require.Equal(t, idem.Unchanged, res.Outcome)
 	}
 	for says, other := range map[string]maintain.Convert{
-		"property delta.appendOnly is not set and not true": {Properties: map[string]string{"delta.appendOnly": "true"}},
-		"property own is 1 and not 2":                       {Properties: map[string]string{"own": "2"}},
-		`the name is "x" and not "y"`:                       {Name: "y"},
+		"property delta.appendOnly is not set there, and true": {Properties: map[string]string{"delta.appendOnly": "true"}},
+		"property own is 1 there, and 2":                       {Properties: map[string]string{"own": "2"}},
+		`the name is "x" there, and "y"`:                       {Name: "y"},
 	} {
 		_, err := convert(other)
 		require.ErrorIs(t, err, idem.ErrConflict)
