@@ -65,9 +65,6 @@ import (
 	"github.com/idemtable/idem/internal/trial"
 )
 
-// engineInfo is what idem says of itself in commits.
-const engineInfo = "idem"
-
 // planner plans one call of a verb: nil, or a proposal without actions, says that there is nothing
 // to do. The reads of such a proposal are what that rests on.
 type planner interface {
@@ -253,7 +250,7 @@ func (c *call) Plan(ctx context.Context, snap *delta.Snapshot) (*commit.Intent, 
 		BlindAppend: p.BlindAppend, DataChange: !p.Rearranges,
 		Info: delta.CommitInfo{
 			Timestamp: c.table.opts.Clock.Now().UnixMilli(), Operation: p.Operation, OperationParameters: p.Parameters,
-			OperationMetrics: p.Metrics, EngineInfo: engineInfo, UserMetadata: c.note, Tags: p.Tags,
+			OperationMetrics: p.Metrics, EngineInfo: commit.Engine, UserMetadata: c.note, Tags: p.Tags,
 		},
 	}
 	if snap != nil {

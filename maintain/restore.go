@@ -84,7 +84,8 @@ func (r *Restored) String() string {
 // a repeat of such a batch is [idem.ErrRestored], not skipped, however long ago and whatever later batch was
 // written since, until it is written again with Txn.Reapply or its tag is moved with RewindTxn. A batch that is
 // written again supersedes those before it that the same restore took back: write them again in order. A tag
-// that RewindTxn moved back since goes forward again to where it was, and batches below it count as then.
+// that RewindTxn moved back since goes forward again to where it was. Batches below the tag that the version restored
+// has count as they did there: one that it had passed over is superseded again, also if it was written since.
 //
 // A second call is Unchanged. Of two calls at once with one target one commits and the other is
 // Unchanged; with two targets one of them is the last. A write of others that lands meanwhile is taken

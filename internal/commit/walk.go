@@ -31,6 +31,7 @@ type TagWalk struct {
 	first   bool  // no record in effect was met yet
 	later   int64 // the least version above the tag's that was met in effect; Cleared if none
 	stretch bool  // one was met since the last RESTORE
+	own     bool  // the newest RESTORE met is of this engine: the records tell what it did
 	gone    bool  // a RESTORE took the version away, unless it is found further back
 	passed  bool  // one of the versions that went with it was written again, and is above it
 }
@@ -85,6 +86,9 @@ func (w *TagWalk) Missing() {
 		w.phase, w.next = walkScan, w.scan
 	}
 }
+
+// Engine is what commits of this engine give as engineInfo.
+const Engine = "idem"
 
 // rewound is the operation that moves a tag on purpose.
 const rewound = "REWIND TXN"
@@ -166,7 +170,7 @@ func (w *TagWalk) absent() {
 // back follows a RESTORE.
 func (w *TagWalk) back(info *delta.CommitInfo, actions []delta.Action) {
 	if w.jump < 0 {
-		w.jump, w.scan = w.next, w.next-1
+		w.jump, w.scan, w.own = w.next, w.next-1, info.EngineInfo == Engine
 		w.answer.RestoredBy = w.next
 	}
 	w.target = w.next // for the top, which is looked for from below it on
@@ -240,9 +244,12 @@ func (w *TagWalk) cross(top int64) {
 }
 
 // look searches what was restored away for the record, when the history in effect cannot be
-// followed to its end.
+// followed to its end. A record that was moved to the version wrote no rows: whether they were taken away
+// is for the records to say, which another engine's RESTORE does not write.
 func (w *TagWalk) look(actions []delta.Action) {
-	if v, ok := recorded(actions, w.tag.AppID); ok && v == w.tag.Version && w.gone && !w.passed {
+	info := delta.InfoOf(actions)
+	moved := info != nil && info.Operation == rewound
+	if v, ok := recorded(actions, w.tag.AppID); ok && v == w.tag.Version && w.gone && !w.passed && !(w.own && moved) {
 		if w.first {
 			w.answer.Effective = v - 1 // at most
 		}

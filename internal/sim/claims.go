@@ -151,7 +151,7 @@ func (l *ledger) excuse(c *call) error {
 	switch {
 	case !c.ended || c.crashed, c.stale:
 		return nil
-	case errors.Is(c.err, idem.ErrUnknownOutcome), errors.Is(c.err, context.DeadlineExceeded):
+	case errors.Is(c.err, idem.ErrUnknownOutcome), errors.Is(c.err, idem.ErrInterrupted), errors.Is(c.err, context.DeadlineExceeded):
 		if troubled {
 			return nil
 		}
