@@ -12,5 +12,6 @@
 //     catches is a hole in the tests, and fails. All seeds are in one build, each switched on by itself
 //     (the switch is in the overlay, never in the source); what draws its cases draws the same ones in
 //     each run.
+//   - With -seeded.schedules as well, simulated histories are run with each seed until one breaks.
 //   - With -seeded.update as well, docs/seeded.md is written: what caught what.
 package seeded

@@ -23,6 +23,7 @@ var (
 	runFlag    = flag.Bool("seeded.run", false, "build and run every seed against its suites")
 	onlyFlag   = flag.String("seeded.only", "", "with -seeded.run: only seeds whose name or file holds this text")
 	suiteFlag  = flag.String("seeded.suite", "", "with -seeded.run: only suites whose name matches this pattern")
+	schedules  = flag.Int("seeded.schedules", 0, "with -seeded.run: for each seed, look for the first simulated history that it breaks, among so many")
 	updateFlag = flag.Bool("seeded.update", false, "with -seeded.run: write what was caught into docs/seeded.md")
 )
 
@@ -41,6 +42,7 @@ type finding struct {
 	seed   *seed
 	suite  suite
 	failed []string // the tests that failed
+	first  string   // the number of the first simulated history that the seed breaks, or that none was; "" if none was looked for
 	took   time.Duration
 	err    error // the seed is broken: no test ran, or one did not come to an end
 }
@@ -119,6 +121,9 @@ func (c *crew) run(t *testing.T) {
 		f := c.findings[i]
 		began := time.Now()
 		f.err = f.run(t.Context(), bins[f.suite.pkg])
+		if *schedules > 0 && f.err == nil {
+			f.first, f.err = f.seed.firstBroken(t.Context(), bins[simulator])
+		}
 		f.took = time.Since(began)
 		t.Log(f)
 	})
@@ -132,6 +137,9 @@ func (c *crew) packages() []string {
 	var out []string
 	for _, f := range c.findings {
 		out = append(out, f.suite.pkg)
+	}
+	if *schedules > 0 {
+		out = append(out, simulator)
 	}
 	slices.Sort(out)
 	return slices.Compact(out)
@@ -174,6 +182,9 @@ func (c *crew) sound(ctx context.Context, bins map[string]string) error {
 	failed := make([]error, len(packages))
 	sideBySide(len(packages), func(i int) {
 		pkg := packages[i]
+		if len(runs[pkg]) == 0 {
+			return // the histories without a seed are run by themselves
+		}
 		whole := suite{pkg: pkg, run: strings.Join(runs[pkg], "|")}
 		if out, err := whole.start(ctx, bins[pkg], ""); err != nil {
 			failed[i] = fmt.Errorf("%s fails without a seed: %w\n%s", importPath(pkg), err, tail(out))
@@ -241,11 +252,31 @@ func (c suite) start(ctx context.Context, bin, seed string) ([]byte, error) {
 	if !*updateFlag {
 		args = append(args, "-test.failfast") // the page names all
 	}
+	args = append(args, c.args...)
 	cmd := exec.CommandContext(ctx, bin, args...)
 	cmd.Dir = filepath.Join(root, c.pkg)
 	cmd.Env = append(os.Environ(), faultVariable+"="+seed, "GOMAXPROCS=1")
 	cmd.Env = append(cmd.Env, drawn...)
 	return cmd.CombinedOutput()
+}
+
+// simulator is the package whose histories are schedules.
+const simulator = "internal/sim"
+
+var firstBroken = regexp.MustCompile(`history (\d+) is the first that is broken`)
+
+// firstBroken is the number of the first simulated history that a seed breaks.
+func (s *seed) firstBroken(ctx context.Context, bin string) (string, error) {
+	histories := in(simulator, "TestFirstBroken")
+	histories.args = []string{fmt.Sprintf("-sim.until=%d", *schedules)}
+	out, err := histories.start(ctx, bin, s.name)
+	if m := firstBroken.FindSubmatch(out); m != nil {
+		return string(m[1]), nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("the histories fail without saying which is broken: %w\n%s", err, tail(out))
+	}
+	return fmt.Sprintf("none of %d", *schedules), nil
 }
 
 var failedTest = regexp.MustCompile(`(?m)^--- FAIL: (\w+)`)
@@ -272,6 +303,9 @@ func (f *finding) String() string {
 		what = "BROKEN"
 	case f.caught():
 		what = f.by()
+	}
+	if f.first != "" {
+		what += "; history " + f.first
 	}
 	return fmt.Sprintf("%-90s %5.1f s  %s: %s", f.seed.name, f.took.Seconds(), f.suite.where(), what)
 }

@@ -24,8 +24,9 @@ type seed struct {
 
 // suite is what catches a seed: tests of one package.
 type suite struct {
-	pkg string // from the root, "" for the root package
-	run string // a pattern of -run, as tight as it can be
+	pkg  string   // from the root, "" for the root package
+	run  string   // a pattern of -run, as tight as it can be
+	args []string // of the test program, beside
 }
 
 func (s suite) String() string {

@@ -18,6 +18,7 @@ var (
 	cutFlag   = flag.String("sim.cut", "", "what of it is kept, as a failure prints it")
 	runsFlag  = flag.Uint64("sim.runs", 2000, "number of histories of TestHistories")
 	firstFlag = flag.Uint64("sim.first", 1, "the first seed of TestHistories and TestSoak")
+	untilFlag = flag.Uint64("sim.until", 20, "number of histories among which TestFirstBroken looks for one that breaks a rule")
 	forFlag   = flag.Duration("sim.for", 0, "how long TestSoak runs")
 )
 
@@ -55,6 +56,16 @@ func TestSoak(t *testing.T) {
 	t.Logf("commit %s, seeds %d to %d", revision(), *firstFlag, *firstFlag+uint64(s.histories)-1)
 	s.print(t)
 	s.fail(t, noHooks)
+}
+
+// TestFirstBroken says which history is the first that breaks a rule, if something in the product is broken on purpose:
+// how many schedules that takes.
+func TestFirstBroken(t *testing.T) {
+	for n := range *untilFlag {
+		if h := sim.Run(*firstFlag+n, sim.Hooks{}); len(h.Broken) > 0 {
+			t.Fatalf("history %d is the first that is broken: %s", n+1, h.Broken[0])
+		}
+	}
 }
 
 // TestSeed prints one history: with -v, and a seed that failed.
