@@ -56,8 +56,8 @@ type Log struct {
 	seen   int64      // a version that was the newest at seenAt
 	seenAt time.Time
 
-	mark    mark      // by which the log is known
-	pending candidate // one that was read since
+	mark    mark // by which the log is known
+	pending mark // one of a commit that was read since, which is not known to be the newest
 }
 
 // New gives the log of the table whose root is the store's.
@@ -251,8 +251,8 @@ func (l *Log) Saw(snap *delta.Snapshot, at time.Time) {
 	if at.After(l.seenAt) || at.Equal(l.seenAt) && version > l.seen {
 		l.seen, l.seenAt = version, at
 	}
-	if snap != nil && l.pending.data != nil && l.pending.version == version {
-		l.mark, l.pending.data = markOf(snap.Metadata().ID, version, l.pending.data), nil
+	if snap != nil && l.pending.begin != nil && l.pending.version == version {
+		l.mark, l.pending.begin = mark{table: snap.Metadata().ID, version: version, begin: l.pending.begin}, nil
 	}
 }
 

@@ -1,10 +1,10 @@
 package logio
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"hash/fnv"
 	"io"
 	"time"
 
@@ -25,24 +25,8 @@ const markBytes = 4 << 10
 type mark struct {
 	table   string // the id that its table has
 	version int64
-	length  int
-	sum     uint64
+	begin   []byte
 	standIn store.Info
-}
-
-// markOf is the mark of a commit of a table that begins with some bytes.
-func markOf(table string, version int64, begin []byte) mark {
-	begin = begin[:min(len(begin), markBytes)]
-	h := fnv.New64a()
-	h.Write(begin)
-	return mark{table: table, version: version, length: len(begin), sum: h.Sum64()}
-}
-
-// candidate is a commit that becomes the mark if it turns out to be the newest: of the many that a load reads
-// one is summed up.
-type candidate struct {
-	version int64
-	data    []byte // nil if there is none
 }
 
 // Same says whether the log is still the one that a snapshot is of: it has the newest commit that was seen. A log that
@@ -57,10 +41,10 @@ func (l *Log) Same(ctx context.Context, snap *delta.Snapshot) (bool, error) {
 		return false, nil // another was loaded since
 	case was.standIn.Key != "":
 		return l.stands(ctx, was.standIn)
-	case was.length == 0:
+	case len(was.begin) == 0:
 		return true, nil
 	}
-	begin := make([]byte, was.length)
+	begin := make([]byte, len(was.begin))
 	err := l.st.GetRange(ctx, delta.CommitKey(was.version), 0, begin)
 	switch {
 	case errors.Is(err, store.ErrNotExist), errors.Is(err, io.ErrUnexpectedEOF):
@@ -68,7 +52,7 @@ func (l *Log) Same(ctx context.Context, snap *delta.Snapshot) (bool, error) {
 	case err != nil:
 		return false, fmt.Errorf("read commit %d again: %w", was.version, err)
 	}
-	return markOf(was.table, was.version, begin) == was, nil
+	return bytes.Equal(begin, was.begin), nil
 }
 
 // stands says whether a file of the log is there as it was listed.
@@ -83,13 +67,13 @@ func (l *Log) stands(ctx context.Context, was store.Info) (bool, error) {
 	return is.Size == was.Size && is.ModTime.Unix() == was.ModTime.Unix(), nil // of a list and of a head times may be of other precision
 }
 
-// Knows notes the bytes of a commit that was read or written. They count once the version was seen to be the newest:
+// Knows notes how a commit begins that was read or written. It counts once the version was seen to be the newest:
 // see Saw.
 func (l *Log) Knows(version int64, data []byte) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if version >= l.pending.version {
-		l.pending = candidate{version, data}
+		l.pending = mark{version: version, begin: bytes.Clone(data[:min(len(data), markBytes)])}
 	}
 }
 
@@ -97,7 +81,7 @@ func (l *Log) Knows(version int64, data []byte) {
 func (l *Log) begin() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.pending = candidate{}
+	l.pending = mark{}
 }
 
 // settle ends a load: from now on it is known which log was read.
@@ -114,7 +98,7 @@ func (l *Log) settle(ctx context.Context, ls *listing, snap *delta.Snapshot, beg
 		}
 	}
 	l.mu.Lock()
-	l.mark, l.pending = is, candidate{}
+	l.mark, l.pending = is, mark{}
 	l.mu.Unlock()
 	l.Saw(snap, began)
 	return nil
@@ -126,8 +110,9 @@ func (l *Log) markAt(ctx context.Context, ls *listing, snap *delta.Snapshot) (ma
 	l.mu.Lock()
 	read := l.pending
 	l.mu.Unlock()
-	if read.data != nil && read.version == version {
-		return markOf(table, version, read.data), nil
+	if read.begin != nil && read.version == version {
+		read.table = table
+		return read, nil
 	}
 	info, there := ls.commits[version]
 	if !there {
@@ -141,5 +126,5 @@ func (l *Log) markAt(ctx context.Context, ls *listing, snap *delta.Snapshot) (ma
 	if err != nil {
 		return mark{}, fmt.Errorf("commit %d: %w", version, err)
 	}
-	return markOf(table, version, begin), nil
+	return mark{table: table, version: version, begin: begin}, nil
 }
