@@ -95,26 +95,16 @@ func column(s *delta.Snapshot, path []string) columnTold {
 }
 
 // fieldAt is the last field of a struct on a path.
-func fieldAt(t delta.Type, path []string) *delta.Field {
-	var found *delta.Field
-	for _, name := range path {
-		switch at := t.(type) {
-		case *delta.Struct:
-			i := at.Index(name)
-			if i < 0 {
-				return nil
+func fieldAt(s *delta.Struct, path []string) *delta.Field {
+	for n := len(path) - 1; n >= 0; n-- {
+		if in, ok := pred.TypeAt(s, path[:n]).(*delta.Struct); ok {
+			if i := in.Index(path[n]); i >= 0 {
+				return &in.Fields[i]
 			}
-			found = &at.Fields[i]
-			t = found.Type
-		case *delta.Array:
-			t = at.Element
-		case *delta.Map:
-			if t = at.Value; strings.EqualFold(name, "key") {
-				t = at.Key
-			}
+			return nil
 		}
 	}
-	return found
+	return nil
 }
 
 func position(first bool, after string) string {

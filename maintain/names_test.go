@@ -34,7 +34,7 @@ func TestNamesWithDotsAreReadAsExpressionsReadThem(t *testing.T) {
 			return err
 		},
 		"merge set": func(table *idem.Table, schema *arrow.Schema, name string) error {
-			_, err := table.Merge(t.Context(), readJSON(t, schema, both), idem.Merge{On: []string{"id"}, Unguarded: true, Matched: []idem.Clause{{Set: map[string]string{name: "7"}}}})
+			_, err := table.Merge(t.Context(), jsonRows(t, schema, both), idem.Merge{On: []string{"id"}, Unguarded: true, Matched: []idem.Clause{{Set: map[string]string{name: "7"}}}})
 			return err
 		},
 		"comment": func(table *idem.Table, _ *arrow.Schema, name string) error {
@@ -80,7 +80,7 @@ func TestNamesWithDotsAreReadAsExpressionsReadThem(t *testing.T) {
 				{dotsNamed, "X.Y", column, " field"},
 			} {
 				f := newFixture(t, idem.Definition{Schema: c.schema, Properties: mapped})
-				_, err := f.table.Append(t.Context(), readJSON(t, c.schema, both), idem.Append{Reason: "test"})
+				_, err := f.table.Append(t.Context(), jsonRows(t, c.schema, both), idem.Append{Reason: "test"})
 				require.NoError(t, err)
 				require.NoError(t, call(f.table, c.schema, c.asked), c.asked)
 				require.Contains(t, hit(f), c.is, c.asked)

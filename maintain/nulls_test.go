@@ -5,8 +5,6 @@ import (
 	"testing"
 
 	"github.com/apache/arrow-go/v18/arrow"
-	"github.com/apache/arrow-go/v18/arrow/array"
-	"github.com/apache/arrow-go/v18/arrow/memory"
 	"github.com/stretchr/testify/require"
 
 	"github.com/idemtable/idem"
@@ -18,9 +16,6 @@ import (
 func everyType(t *testing.T) *arrow.Schema {
 	variant, err := delta.ArrowType(delta.Variant)
 	require.NoError(t, err)
-	maybe := func(name string, t arrow.DataType) arrow.Field {
-		return arrow.Field{Name: name, Type: t, Nullable: true}
-	}
 	long, text := arrow.PrimitiveTypes.Int64, arrow.BinaryTypes.String
 	fields := []arrow.Field{maybe("id", long)}
 	for _, f := range []arrow.Field{
@@ -37,14 +32,6 @@ func everyType(t *testing.T) *arrow.Schema {
 			maybe(f.Name+"_deep", arrow.StructOf(maybe("l", arrow.ListOf(arrow.StructOf(maybe("m", arrow.MapOf(text, f.Type))))))))
 	}
 	return arrow.NewSchema(fields, nil)
-}
-
-func readJSON(t *testing.T, schema *arrow.Schema, text string) array.RecordReader {
-	batch, _, err := array.RecordFromJSON(memory.DefaultAllocator, schema, strings.NewReader(text))
-	require.NoError(t, err)
-	r, err := array.NewRecordReader(schema, []arrow.RecordBatch{batch})
-	require.NoError(t, err)
-	return r
 }
 
 // TestNULLIsAValueOfEveryType: a column of any type is set to NULL, and has it as its default, by every call that takes an
@@ -70,7 +57,7 @@ func TestNULLIsAValueOfEveryType(t *testing.T) {
 				"merge matched": func(table *idem.Table) (idem.Outcome, error) {
 					r := key
 					r.Matched = []idem.Clause{{Set: about("target", nulls)}}
-					res, err := table.Merge(t.Context(), readJSON(t, ids, `[{"id":1}]`), r)
+					res, err := table.Merge(t.Context(), jsonRows(t, ids, `[{"id":1}]`), r)
 					return outcome(res), err
 				},
 				"merge not matched": func(table *idem.Table) (idem.Outcome, error) {
@@ -78,20 +65,20 @@ func TestNULLIsAValueOfEveryType(t *testing.T) {
 					set := about("source", nulls)
 					set["id"] = "source.id"
 					r.NotMatched = []idem.Clause{{Set: set}}
-					res, err := table.Merge(t.Context(), readJSON(t, ids, `[{"id":2}]`), r)
+					res, err := table.Merge(t.Context(), jsonRows(t, ids, `[{"id":2}]`), r)
 					return outcome(res), err
 				},
 				"merge not matched by source": func(table *idem.Table) (idem.Outcome, error) {
 					r := key
 					r.NotMatchedBySource = []idem.Clause{{Set: nulls}}
-					res, err := table.Merge(t.Context(), readJSON(t, ids, `[{"id":7}]`), r)
+					res, err := table.Merge(t.Context(), jsonRows(t, ids, `[{"id":7}]`), r)
 					return outcome(res), err
 				},
 			}
 			for name, call := range calls {
 				t.Run(name, func(t *testing.T) {
 					f := newFixture(t, idem.Definition{Schema: schema})
-					_, err := f.table.Append(t.Context(), readJSON(t, schema, `[{"id":1,"long":1,"text":"x","long_list":[1],"text_struct":{"x":"x"},"variant":{"value":"AA==","metadata":"AQAA"}}]`), idem.Append{Reason: "test"})
+					_, err := f.table.Append(t.Context(), jsonRows(t, schema, `[{"id":1,"long":1,"text":"x","long_list":[1],"text_struct":{"x":"x"},"variant":{"value":"AA==","metadata":"AQAA"}}]`), idem.Append{Reason: "test"})
 					require.NoError(t, err)
 					for _, want := range []idem.Outcome{idem.Committed, idem.Unchanged} {
 						got, err := call(f.table)
@@ -154,7 +141,7 @@ func TestNULLIsADefaultOfEveryType(t *testing.T) {
 				require.NoError(t, err)
 				require.Equal(t, want, res.Outcome)
 			}
-			_, err := table.table.Append(t.Context(), readJSON(t, ids, `[{"id":1}]`), idem.Append{Reason: "test"})
+			_, err := table.table.Append(t.Context(), jsonRows(t, ids, `[{"id":1}]`), idem.Append{Reason: "test"})
 			require.NoError(t, err)
 			for batch, err := range table.other().Scan(t.Context(), idem.Scan{}) {
 				require.NoError(t, err)

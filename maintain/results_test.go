@@ -74,9 +74,9 @@ func TestResultsInWords(t *testing.T) {
 func TestErrorsInWords(t *testing.T) {
 	schema := arrow.NewSchema([]arrow.Field{maybe("id", longType), maybe("n", longType), maybe("g", longType)}, nil)
 	f := newFixture(t, idem.Definition{Schema: schema, Columns: map[string]idem.Column{"g": {Generated: "id * 2"}, "n": {Default: "1"}}, Properties: mapped})
-	_, err := f.table.Append(t.Context(), readJSON(t, schema, `[{"id":1,"n":1},{"id":2,"n":2}]`), idem.Append{Reason: "test"})
+	_, err := f.table.Append(t.Context(), jsonRows(t, schema, `[{"id":1,"n":1},{"id":2,"n":2}]`), idem.Append{Reason: "test"})
 	require.ErrorIs(t, err, idem.ErrInput, "NULL is another value than the generated one")
-	_, err = f.table.Append(t.Context(), readJSON(t, arrow.NewSchema(schema.Fields()[:2], nil), `[{"id":1,"n":1},{"id":2,"n":2}]`), idem.Append{Reason: "test"})
+	_, err = f.table.Append(t.Context(), jsonRows(t, arrow.NewSchema(schema.Fields()[:2], nil), `[{"id":1,"n":1},{"id":2,"n":2}]`), idem.Append{Reason: "test"})
 	require.NoError(t, err)
 	update := func(where string, set map[string]string) error {
 		_, err := maintain.UpdateTable(t.Context(), f.table, maintain.Update{Where: where, Set: set})
@@ -88,7 +88,7 @@ func TestErrorsInWords(t *testing.T) {
 	}
 	merge := func(c idem.Clause) error {
 		ids := arrow.NewSchema(schema.Fields()[:1], nil)
-		_, err := f.table.Merge(t.Context(), readJSON(t, ids, `[{"id":1}]`), idem.Merge{On: []string{"id"}, Unguarded: true, Matched: []idem.Clause{c}})
+		_, err := f.table.Merge(t.Context(), jsonRows(t, ids, `[{"id":1}]`), idem.Merge{On: []string{"id"}, Unguarded: true, Matched: []idem.Clause{c}})
 		return err
 	}
 	create := func(d idem.Definition) error {
