@@ -66,6 +66,31 @@ func TestCloneTwiceAndOnward(t *testing.T) {
 	differs(t, err, "written to since")
 }
 
+// A tag that was moved to -1 says that nothing was applied, in a copy too.
+func TestCloneTakesATagThatWasMoved(t *testing.T) {
+	for name, before := range map[string]bool{"into a new copy": false, "into one that has the tag": true} {
+		f, to := newFixture(t, idem.Definition{}), store.NewMem()
+		_, err := f.table.AppendWithTxn(t.Context(), rowsOf(row{"a", 1, "x"}), tagged(0))
+		require.NoError(t, err)
+		if before {
+			cloned(t, f.table, to, maintain.Clone{})
+		}
+		_, err = f.table.RewindTxn(t.Context(), tagged(0).AppID, -1)
+		require.NoError(t, err)
+		copy, _ := cloned(t, f.table, to, maintain.Clone{})
+		_, res := cloned(t, f.table, to, maintain.Clone{})
+		require.Equal(t, idem.Unchanged, res.Outcome, name)
+		for range 2 {
+			for _, table := range []*idem.Table{f.table, copy} {
+				_, err := table.AppendWithTxn(t.Context(), rowsOf(row{"a", 1, "x"}), tagged(0))
+				require.NoError(t, err)
+			}
+			require.Len(t, allRows(t, copy), 2, name)
+			require.Equal(t, allRows(t, f.table), allRows(t, copy), name)
+		}
+	}
+}
+
 // differs makes sure that a scheduler is told that calling again cannot help.
 func differs(t *testing.T, err error, says string) {
 	t.Helper()

@@ -151,6 +151,7 @@ func TestAppliedTag(t *testing.T) {
 		"written again beside a later one, the one before":      {[]string{"", "t1", "t2", "t3", "r1", "t4", "a3 +b"}, 2, 0, superseded},
 		"an older restore's, of which a later took nothing":     {[]string{"", "t1", "t2", "r1", "t3", "t4", "r4", "t5"}, 2, 0, restored},
 		"what a later restore left":                             {[]string{"", "t1", "t2", "r1", "t3", "t4", "r4", "t5"}, 3, 0, superseded},
+		"what an older one took, and a later the one above it":  {[]string{"", "t0", "r0", "t1", "r2", "t1"}, 0, 0, restored},
 		"what a later restore took":                             {[]string{"", "t1", "t2", "r1", "t3", "t4", "r4", "t5"}, 4, 0, restored},
 		"a tag that was moved on purpose settles what is below": {[]string{"", "t1", "t2", "t3", "r1", "t4", "wt3"}, 2, 0, superseded},
 		"of what a copy was made of, taken back":                {[]string{"C t3 u1 +a", "+b"}, 3, 0, restored},

@@ -232,13 +232,13 @@ func (w *TagWalk) topBelowZero() {
 }
 
 // cross jumps over a RESTORE that took versions up to a record away: what was met above the version since
-// the last one means that the RESTORE there did not.
+// the last one means that the RESTORE there did not. Neither did it if this one, which is older, did.
 func (w *TagWalk) cross(top int64) {
 	if w.stretch {
 		w.stretch, w.gone, w.passed = false, false, false
 	}
 	if w.tag.Version <= top {
-		w.gone, w.passed = true, w.passed || w.later <= top
+		w.gone, w.passed = true, w.later <= top
 	}
 	w.phase, w.next = walkEffect, w.target
 }

@@ -115,6 +115,9 @@ var logTwins = []twin{
 		b.commits[3] = append(b.commits[3], delta.Action{Domain: &delta.DomainMetadata{Domain: "mine", Configuration: "{}"}})
 	}, nil},
 	{TxnRecords, "a negative version", func(_ *testing.T, b *table) { b.commits[1][3].Txn.Version = -5 }, nil},
+	{TxnRecords, "a tag moved below -1", func(_ *testing.T, b *table) {
+		b.commits[1][0].CommitInfo.Operation, b.commits[1][3].Txn.Version = "REWIND TXN", -2
+	}, nil},
 	{TxnRecords, "a record of nothing", func(_ *testing.T, b *table) {
 		at := int64(now)
 		b.commits[3] = append(b.commits[3], delta.Action{Txn: &delta.Txn{AppID: "idem/v1/undone/nobody", Version: 1, LastUpdated: &at}})

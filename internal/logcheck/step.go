@@ -196,7 +196,7 @@ func (c *checker) records(s *step) {
 		value := written[app]
 		rest, own := strings.CutPrefix(app, ownApps)
 		if !own {
-			if s.ours && (app == "" || value < 0 && s.info.Operation != "REWIND TXN") {
+			if s.ours && (app == "" || value < lowestTag(s.info.Operation)) {
 				c.find(TxnRecords, s.v, s.key, "the tag %q has the version %d", app, value)
 			}
 			continue
@@ -220,6 +220,15 @@ func (c *checker) records(s *step) {
 			c.payloadRecord(s, kind, of, value, written)
 		}
 	}
+}
+
+// lowestTag is the lowest version of a tag that a commit of idem may record: one that was moved to -1 has no
+// version any more, and a copy takes it as it stands.
+func lowestTag(operation string) int64 {
+	if operation == "REWIND TXN" || operation == "CLONE" {
+		return -1
+	}
+	return 0
 }
 
 // gapRecord looks at the two ends of a range of versions that a restore took back.

@@ -54,7 +54,7 @@ func Verbs() []string {
 // weights are the kinds of jobs as often as they are drawn.
 var weights = []kind{
 	appendRows, appendTxn, appendTxn, appendTxn, replaceSlice, replaceSlice, replaceTable, mergeRows, mergeRows, mergeRows, deleteSlice, deleteSlice,
-	updateSlice, overwriteParts, scanRows, optimize, optimize, vacuum, vacuum, checkpoint, cleanUpLog, compactLog, restore, restore, rewind, alter, enable,
+	updateSlice, overwriteParts, scanRows, optimize, optimize, vacuum, vacuum, checkpoint, cleanUpLog, compactLog, restore, restore, rewind, rewind, alter, enable,
 }
 
 // does says what there is to a kind of job.
