@@ -198,10 +198,11 @@ func (p *partitionValueInterner) share(m map[string]*string) map[string]*string 
 type Replay struct {
 	state     state
 	loaded    loaded
-	sealed    bool  // the checkpoint has ended
-	committed bool  // a commit came
-	broken    error // the checkpoint cannot be used: there is no partial state
-	next      int64 // the commit that must follow; -1: any, as a checkpoint of unknown version came before
+	sealed    bool        // the checkpoint has ended
+	committed bool        // a commit came
+	broken    error       // the checkpoint cannot be used: there is no partial state
+	next      int64       // the commit that must follow; -1: any, as a checkpoint of unknown version came before
+	defined   *definition // of the last snapshot, which the next one shares if it still holds
 }
 
 // loaded gathers the files of a checkpoint until the first commit.
@@ -360,7 +361,12 @@ func (r *Replay) Snapshot(version int64) (*Snapshot, error) {
 	case r.next >= 0 && version != r.next-1:
 		return nil, fmt.Errorf("%w: the log ends at version %d, not at %d", ErrCorrupt, r.next-1, version)
 	}
-	return newSnapshot(version, r.state, nil)
+	snap, err := newSnapshot(version, r.state, r.defined)
+	if err != nil {
+		return nil, err
+	}
+	r.defined = snap.definition
+	return snap, nil
 }
 
 // newSnapshot completes a state. old is the definition that held before, which is shared if it still holds.

@@ -101,6 +101,7 @@ func (l *leafReader) fill(need int) error {
 		if l.col.rev > 0 {
 			step = leafStep
 		}
+		step = min(step, int(l.pages.page.NumValues())) // no more is read at once
 		if l.pages.longest > 0 {
 			step = min(step, max(1, l.budget/l.pages.longest))
 		}
