@@ -94,8 +94,8 @@ type Result struct {
 	// AddedColumns are the columns that this call added to the table (Evolve), as dotted paths.
 	AddedColumns []string
 
-	// PayloadUnknown says that the tag was recorded without a digest, so that Txn.VerifyPayload had
-	// nothing to compare with.
+	// PayloadUnknown says that Txn.VerifyPayload had nothing to compare with: the tag was recorded without a
+	// digest, or the table has another definition since, by which the rows are others.
 	PayloadUnknown bool
 
 	// TxnRetention is the time after which the table forgets tags

@@ -1,6 +1,7 @@
 package idem_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -12,12 +13,30 @@ import (
 	"github.com/idemtable/idem"
 	"github.com/idemtable/idem/delta"
 	"github.com/idemtable/idem/delta/store"
+	"github.com/idemtable/idem/maintain"
 )
 
 // Each test is a row of the second-call table of the contract; each subtest is the cell of that
 // name.
 
 var tagged = idem.Txn{AppID: "orders_loader", Version: 7}
+
+// renamed are rows with another name for a column.
+func renamed(rows array.RecordReader, from, to string) array.RecordReader {
+	defer rows.Release()
+	fields := slices.Clone(rows.Schema().Fields())
+	for i := range fields {
+		if fields[i].Name == from {
+			fields[i].Name = to
+		}
+	}
+	var batches []arrow.RecordBatch
+	for rows.Next() {
+		b := rows.RecordBatch()
+		batches = append(batches, array.NewRecordBatch(arrow.NewSchema(fields, nil), b.Columns(), b.NumRows()))
+	}
+	return readerOf(batches...)
+}
 
 func TestSecondCallOfAppendWithTxn(t *testing.T) {
 	first := []order{{"d1", 1, 1, "a"}, {"d1", 2, 1, "b"}}
@@ -67,6 +86,43 @@ func TestSecondCallOfAppendWithTxn(t *testing.T) {
 		res, err := f.table.AppendWithTxn(t.Context(), rowsOf(first...), verified)
 		require.NoError(t, err)
 		require.True(t, res.PayloadUnknown)
+	})
+	for name, c := range map[string]struct {
+		changes []maintain.Change
+		column  string // of the rows that come again, instead of v
+	}{
+		"a constraint that the rows break":        {[]maintain.Change{maintain.AddConstraint{Name: "late", Check: "id > 1"}}, "v"},
+		"a column with a default":                 {[]maintain.Change{maintain.AddColumn{Name: "z", Type: arrow.PrimitiveTypes.Int64}, maintain.SetDefault{Name: "z", Default: "5"}}, "v"},
+		"a column by another name, in old rows":   {[]maintain.Change{maintain.RenameColumn{Name: "v", To: "w"}}, "v"},
+		"a column by another name, in new rows":   {[]maintain.Change{maintain.RenameColumn{Name: "v", To: "w"}}, "w"},
+		"a column that went, in rows that had it": {[]maintain.Change{maintain.DropColumn{Name: "v"}}, "v"},
+	} {
+		t.Run("same input, same tag, with VerifyPayload, after a change of the definition: "+name, func(t *testing.T) {
+			verified := tagged
+			verified.VerifyPayload = true
+			f := begin(t, verified)
+			_, err := f.table.Delete(t.Context(), idem.Delete{Where: "id < 5"})
+			require.NoError(t, err)
+			_, err = maintain.AlterTable(t.Context(), f.table, maintain.Alter{Changes: append([]maintain.Change{
+				maintain.SetProperties{Properties: map[string]string{"delta.columnMapping.mode": "name", "delta.feature.allowColumnDefaults": "supported"}},
+			}, c.changes...)})
+			require.NoError(t, err)
+			same := renamed(rowsOf(first...), "v", c.column)
+			res, err := f.other().AppendWithTxn(t.Context(), same, verified)
+			require.NoError(t, err)
+			require.Equal(t, idem.AlreadyApplied, res.Outcome)
+			require.True(t, res.PayloadUnknown, "rows taken by one definition and rows taken by another cannot be compared")
+			require.Empty(t, f.rows())
+		})
+	}
+	t.Run("other input, same tag, with VerifyPayload, after a change that rows do not notice", func(t *testing.T) {
+		verified := tagged
+		verified.VerifyPayload = true
+		f := begin(t, verified)
+		_, err := maintain.AlterTable(t.Context(), f.table, maintain.Alter{Changes: []maintain.Change{maintain.SetProperties{Properties: map[string]string{"delta.checkpointInterval": "7"}}}})
+		require.NoError(t, err)
+		_, err = f.other().AppendWithTxn(t.Context(), rowsOf(order{"d1", 9, 9, "x"}), verified)
+		require.ErrorIs(t, err, idem.ErrPayload)
 	})
 	t.Run("older input", func(t *testing.T) {
 		f := begin(t, tagged)

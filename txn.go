@@ -32,7 +32,8 @@ type Txn struct {
 	Version int64
 
 	// VerifyPayload keeps a digest of the rows beside the tag. A repeat then reads its rows and
-	// compares: other rows under a recorded tag are [ErrPayload].
+	// compares: other rows under a recorded tag are [ErrPayload]. Where the table's definition changed since
+	// and the rows are not the same by the new one, nobody can tell: [Result.PayloadUnknown].
 	VerifyPayload bool
 
 	// Reapply writes the rows again when the tag is recorded but a RESTORE took its rows away. If a later

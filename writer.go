@@ -211,7 +211,7 @@ func (t *Table) reportTxn(ctx context.Context, c *call, out engine.Outcome, res 
 		return nil
 	case engine.AlreadyApplied:
 		if c.txn.VerifyPayload {
-			return c.verify(ctx, out.Snapshot, res)
+			return c.verify(ctx, out.Snapshot, out.Tag.At, res)
 		}
 	}
 	return nil
@@ -300,8 +300,8 @@ func (c *call) payload(ctx context.Context, snap *delta.Snapshot) (int64, rows.D
 // lowBits are the low 63 bits of a digest, which fit the version of a txn action.
 func lowBits(d rows.Digest) int64 { return int64(d.Lo & math.MaxInt64) }
 
-// verify compares the rows of a skipped call with those that its tag was recorded with.
-func (c *call) verify(ctx context.Context, snap *delta.Snapshot, res *Result) error {
+// verify compares the rows of a skipped call with those that its tag was recorded with, by the commit of a version.
+func (c *call) verify(ctx context.Context, snap *delta.Snapshot, version int64, res *Result) error {
 	at, known := snap.Txn(payloadAt + c.txn.AppID)
 	tag, _ := snap.Txn(c.txn.AppID)
 	if !known || at.Version != c.txn.Version || tag.Version != at.Version || !sameTime(tag.LastUpdated, at.LastUpdated) {
@@ -309,17 +309,40 @@ func (c *call) verify(ctx context.Context, snap *delta.Snapshot, res *Result) er
 		return nil
 	}
 	n, d, err := c.payload(ctx, snap)
-	if err != nil {
-		return err
-	}
 	res.RowsRead = n
 	wrote, _ := snap.Txn(payloadRows + c.txn.AppID)
 	bits, _ := snap.Txn(payloadBits + c.txn.AppID)
-	if wrote.Version == n && bits.Version == lowBits(d) {
+	switch {
+	case err == nil && wrote.Version == n && bits.Version == lowBits(d):
 		return nil
+	case err != nil && !errors.Is(err, ErrInput) && !errors.Is(err, ErrUnsupported):
+		return err
+	}
+	changed, failed := c.table.definedOtherwise(ctx, snap, version)
+	switch {
+	case failed != nil:
+		return failed
+	case changed:
+		res.PayloadUnknown = true
+		return nil
+	case err != nil:
+		return err
 	}
 	return fmt.Errorf("%w: %s@%d was written with %d rows (digest …%016x) and comes again with %d rows (…%016x); nothing was changed: find out which are right, "+
 		"then write the others under a new version or move the tag back with RewindTxn", ErrPayload, c.txn.AppID, c.txn.Version, wrote.Version, bits.Version, n, lowBits(d))
+}
+
+// definedOtherwise says whether the table is known to have had another definition at a version: rows that were taken
+// by that one cannot be compared with rows that are taken by this. The log may not reach back so far.
+func (t *Table) definedOtherwise(ctx context.Context, snap *delta.Snapshot, version int64) (bool, error) {
+	then, err := t.log.LoadAt(ctx, version)
+	switch {
+	case errors.Is(err, ErrInput):
+		return false, nil
+	case err != nil:
+		return false, err
+	}
+	return commit.DefinitionChange(then.Metadata(), snap.Metadata()) != "", nil
 }
 
 func sameTime(a, b *int64) bool { return a != nil && b != nil && *a == *b }

@@ -238,8 +238,8 @@ var commitSeeds = []seed{
 		name:   "the payload of a repeated call is not compared",
 		breaks: "contract §3: other rows under one tag are ErrPayload",
 		file:   "writer.go",
-		old:    "if wrote.Version == n && bits.Version == lowBits(d) {",
-		new:    "if wrote.Version == n || bits.Version == lowBits(d) {",
+		old:    "case err == nil && wrote.Version == n && bits.Version == lowBits(d):",
+		new:    "case err == nil && (wrote.Version == n || bits.Version == lowBits(d)):",
 		caught: []suite{in("", "TestSecondCallOfAppendWithTxn", "TestThePayloadIsThatOfTheRowsLastWritten")},
 	},
 	{
