@@ -48,8 +48,9 @@ func (s DedupeStats) String() string {
 // of the stream.
 func DedupeRows(ctx context.Context, rows array.RecordReader, r Dedupe) (array.RecordReader, DedupeStats, error) {
 	const op = "DedupeRows"
-	if missing(rows) {
-		return nil, DedupeStats{}, wrap(op, "stream", -1, 0, errNoRows)
+	in, err := taken(rows)
+	if err != nil {
+		return nil, DedupeStats{}, wrap(op, "stream", -1, 0, err)
 	}
 	if err := r.Options.validate(); err != nil {
 		return nil, DedupeStats{}, wrap(op, "stream", -1, 0, err)
@@ -59,7 +60,7 @@ func DedupeRows(ctx context.Context, rows array.RecordReader, r Dedupe) (array.R
 		return nil, DedupeStats{}, wrap(op, "stream", -1, 0, err)
 	}
 	env := newEnv(nil, nil, r.Options.filled())
-	out, d, err := plan.DedupeStream(ctx, &env, schema, input(rows), r.On, r.Newer, r.NullKeys == MatchNulls)
+	out, d, err := plan.DedupeStream(ctx, &env, schema, in, r.On, r.Newer, r.NullKeys == MatchNulls)
 	if err != nil {
 		return nil, DedupeStats{}, wrap(op, "stream", -1, 0, err)
 	}

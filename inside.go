@@ -3,10 +3,7 @@ package idem
 import (
 	"context"
 
-	"github.com/apache/arrow-go/v18/arrow/array"
-
 	"github.com/idemtable/idem/internal/inside"
-	"github.com/idemtable/idem/internal/plan"
 )
 
 // The packages that take a table reach what they need of it through package inside.
@@ -24,14 +21,6 @@ func (t *Table) inside() *inside.Table {
 		Store: t.store, Log: t.log, Env: &t.env, Frozen: t.frozen, Newest: t.newest, Fail: t.failIf, Rows: taken, CheckTags: t.engine.CheckTags,
 		Write: func(ctx context.Context, c inside.Call) (any, error) { return t.carry(ctx, c) },
 	}
-}
-
-// taken gives the rows of one call to its planner.
-func taken(rows array.RecordReader) (plan.Input, error) {
-	if missing(rows) {
-		return plan.Input{}, errNoRows
-	}
-	return input(rows), nil
 }
 
 // carry is a call of an operation outside the root on the verbs' path.

@@ -199,14 +199,15 @@ type Merge struct {
 //
 // The caller keeps ownership of rows and releases them.
 func (t *Table) Merge(ctx context.Context, rows array.RecordReader, r Merge) (*Result, error) {
-	if missing(rows) {
-		return nil, t.fail(opMerge, errNoRows)
+	in, err := taken(rows)
+	if err != nil {
+		return nil, t.fail(opMerge, err)
 	}
 	request, err := r.plan()
 	if err != nil {
 		return nil, t.fail(opMerge, err)
 	}
-	p := &plan.Merge{Env: &t.env, Input: input(rows), KeepSum: r.Txn.given(), Request: request}
+	p := &plan.Merge{Env: &t.env, Input: in, KeepSum: r.Txn.given(), Request: request}
 	defer p.Close()
 	return t.write(ctx, &call{
 		op: opMerge, txn: r.Txn, note: r.Note, planner: p,

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"reflect"
 	"sync"
+	"unsafe"
 	"weak"
 
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -14,10 +15,21 @@ import (
 
 // Rewinder is implemented by rows that can be read again: after Rewind the reader gives the same
 // rows from the first on. [Table.ReplaceWhere] hashes such rows first and writes them only if they
-// differ from what the slice holds. A call that is given rows which an earlier call has read rewinds
-// them; rows without Rewind are then refused.
+// differ from what the slice holds.
+//
+// Every call that is given rows writes all of them or none. Rows that an earlier call has read, or that
+// the caller has begun to read, are rewound before they are read; without Rewind they are [ErrInput].
+// That a reader was begun is seen by its batch, if RecordBatch is not nil before the call's first Next and
+// another one after it, or said by its method Begun() bool, as those of package records have it. It cannot
+// be seen of a reader of another make that is at its end, can be read once and shows no batch any more, as
+// those of arrow-go for CSV, JSON, IPC and Parquet: to a call it has no rows.
 type Rewinder interface {
 	Rewind(ctx context.Context) error
+}
+
+// beginner is implemented by rows that know whether Next was called, since they were made or rewound.
+type beginner interface {
+	Begun() bool
 }
 
 // readers are those that a call has begun to read, for as long as they live. A reader that was read
@@ -56,28 +68,79 @@ func (u *usedReaders) use(r array.RecordReader) (before bool) {
 	return false
 }
 
-// input gives the rows of one call to its planner.
-func input(rows array.RecordReader) plan.Input {
+// taken gives the rows of one call to its planner, or says why they are none.
+func taken(rows array.RecordReader) (plan.Input, error) {
+	if missing(rows) {
+		return plan.Input{}, fmt.Errorf("%w: the rows are nil", ErrInput)
+	}
+	if rows.Schema() == nil {
+		if err := rows.Err(); err != nil {
+			return plan.Input{}, fmt.Errorf("read the schema of the rows given: %w", err)
+		}
+		return plan.Input{}, fmt.Errorf("%w: the rows have no schema (their Schema() is nil), so that no column has a name; was the reader released before the call that reads it?", ErrInput)
+	}
 	in := plan.Input{Reader: rows}
-	r, again := rows.(Rewinder)
-	if again {
+	if r, again := rows.(Rewinder); again {
 		in.Rewind = r.Rewind
 	}
 	begun := false
-	in.Begin = func(ctx context.Context) error {
+	in.Begin = func(ctx context.Context) (bool, error) {
 		if begun {
-			return nil
+			return rows.Next(), nil
 		}
 		begun = true
-		switch {
-		case !readers.use(rows):
-			return nil
-		case again:
-			return r.Rewind(ctx)
-		}
-		return fmt.Errorf("%w: these rows were read by an earlier call and are used up; nothing was changed: make the reader anew for each call, or give one that can be read again (Rewinder)", ErrInput)
+		return begin(ctx, in)
 	}
-	return in
+	return in, nil
+}
+
+// begin goes to the first batch of rows, also if they were begun before; it is false if there is none.
+func begin(ctx context.Context, in plan.Input) (bool, error) {
+	rows := in.Reader
+	used, shown := readers.use(rows), shows(rows)
+	b, tells := rows.(beginner)
+	begun := tells && b.Begun()
+	switch {
+	case in.Rewind == nil && used:
+		return false, fmt.Errorf("%w: these rows were read by an earlier call and are used up; nothing was changed: make the reader anew for each call, or give one that can be read again (Rewinder)", ErrInput)
+	case in.Rewind == nil && begun:
+		return false, errBegun
+	case in.Rewind != nil && (used || begun || shown != nil):
+		if err := in.Rewind(ctx); err != nil {
+			return false, err
+		}
+		return rows.Next(), nil
+	}
+	more := rows.Next()
+	switch {
+	case rows.Err() != nil || tells:
+	case in.Rewind != nil && !more: // there are none, or all were read
+		if err := in.Rewind(ctx); err != nil {
+			return false, err
+		}
+		return rows.Next(), nil
+	case shown != nil && (!more || shows(rows) != shown):
+		return false, errBegun
+	}
+	return more, nil
+}
+
+var errBegun = fmt.Errorf("%w: these rows were begun to be read before the call, which would miss those that are behind; nothing was changed: make the reader anew and give it unread, or give one that can be read again (Rewinder)", ErrInput)
+
+// shows gives the address of the batch that a reader has at hand; nil if it has none. One that is not begun yet has
+// none, if it is arrow-go's own. Others may show the first already, or look for one where there is none
+// and panic.
+func shows(rows array.RecordReader) (batch unsafe.Pointer) {
+	defer func() {
+		if recover() != nil {
+			batch = nil
+		}
+	}()
+	v := reflect.ValueOf(rows.RecordBatch())
+	if v.Kind() != reflect.Pointer {
+		return nil
+	}
+	return v.UnsafePointer()
 }
 
 // missing says whether no reader is given: nil, or a nil pointer.

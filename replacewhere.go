@@ -88,8 +88,8 @@ func (t *Table) ReplaceWhere(ctx context.Context, rows array.RecordReader, r Rep
 	if err != nil {
 		return nil, t.fail(opReplaceWhere, err)
 	}
-	p := &plan.Replace{Env: &t.env, Input: input(rows), Where: where, AllowEmpty: r.AllowEmpty, MaxShrink: r.MaxShrink, Evolve: r.Evolve || r.Txn.Evolve}
-	return t.replace(ctx, opReplaceWhere, p, r.Txn, r.Note)
+	p := &plan.Replace{Env: &t.env, Where: where, AllowEmpty: r.AllowEmpty, MaxShrink: r.MaxShrink, Evolve: r.Evolve || r.Txn.Evolve}
+	return t.replace(ctx, opReplaceWhere, rows, p, r.Txn, r.Note)
 }
 
 // ReplaceAll makes the whole table equal to the rows given, in one commit, as [Table.ReplaceWhere]
@@ -98,13 +98,14 @@ func (t *Table) ReplaceAll(ctx context.Context, rows array.RecordReader, r Repla
 	if err := checkShrink(r.MaxShrink); err != nil {
 		return nil, t.fail(opReplaceAll, err)
 	}
-	p := &plan.Replace{Env: &t.env, Input: input(rows), AllowEmpty: r.AllowEmpty, MaxShrink: r.MaxShrink, Evolve: r.Evolve || r.Txn.Evolve}
-	return t.replace(ctx, opReplaceAll, p, r.Txn, r.Note)
+	p := &plan.Replace{Env: &t.env, AllowEmpty: r.AllowEmpty, MaxShrink: r.MaxShrink, Evolve: r.Evolve || r.Txn.Evolve}
+	return t.replace(ctx, opReplaceAll, rows, p, r.Txn, r.Note)
 }
 
-func (t *Table) replace(ctx context.Context, op string, p *plan.Replace, txn Txn, note string) (*Result, error) {
-	if missing(p.Input.Reader) {
-		return nil, t.fail(op, errNoRows)
+func (t *Table) replace(ctx context.Context, op string, rows array.RecordReader, p *plan.Replace, txn Txn, note string) (*Result, error) {
+	var err error
+	if p.Input, err = taken(rows); err != nil {
+		return nil, t.fail(op, err)
 	}
 	defer p.Close()
 	return t.write(ctx, &call{

@@ -304,8 +304,6 @@ func (t *Table) History(ctx context.Context) iter.Seq2[Commit, error] {
 	}
 }
 
-var errNoRows = fmt.Errorf("%w: the rows are nil", ErrInput)
-
 // inputError makes an error of a request out of one that says nothing else.
 func inputError(err error) error {
 	if errors.Is(err, ErrInput) || errors.Is(err, store.ErrUnfit) {

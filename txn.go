@@ -94,13 +94,14 @@ const (
 //
 // The caller keeps ownership of rows and releases them.
 func (t *Table) AppendWithTxn(ctx context.Context, rows array.RecordReader, txn Txn) (*Result, error) {
-	if missing(rows) {
-		return nil, t.fail(opAppendWithTxn, errNoRows)
+	in, err := taken(rows)
+	if err != nil {
+		return nil, t.fail(opAppendWithTxn, err)
 	}
 	if err := txn.validate(); err != nil {
 		return nil, t.fail(opAppendWithTxn, err)
 	}
-	p := &plan.Append{Env: &t.env, Input: input(rows), Evolve: txn.Evolve}
+	p := &plan.Append{Env: &t.env, Input: in, Evolve: txn.Evolve}
 	return t.write(ctx, t.appendCall(opAppendWithTxn, p, txn, ""))
 }
 
@@ -121,13 +122,14 @@ type Append struct {
 // An unknown outcome ([ErrUnknownOutcome]) must not be answered by calling again: [Table.Resolve]
 // finds out what became of it.
 func (t *Table) Append(ctx context.Context, rows array.RecordReader, r Append) (*Result, error) {
-	if missing(rows) {
-		return nil, t.fail(opAppend, errNoRows)
+	in, err := taken(rows)
+	if err != nil {
+		return nil, t.fail(opAppend, err)
 	}
 	if strings.TrimSpace(r.Reason) == "" {
 		return nil, t.fail(opAppend, fmt.Errorf("%w: Append.Reason is empty: a plain append doubles its rows when it is repeated; say why that is acceptable, or use AppendWithTxn", ErrInput))
 	}
-	p := &plan.Append{Env: &t.env, Input: input(rows), Evolve: r.Evolve}
+	p := &plan.Append{Env: &t.env, Input: in, Evolve: r.Evolve}
 	return t.write(ctx, t.appendCall(opAppend, p, Txn{}, r.Reason))
 }
 

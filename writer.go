@@ -19,7 +19,8 @@
 //
 // # Rows
 //
-// Rows come in as Arrow record batches. Columns go by name, ignoring case, at every level; those that
+// Rows come in as Arrow record batches, from a reader that nobody has read of yet: one that was begun is
+// rewound, or refused ([Rewinder]). Columns go by name, ignoring case, at every level; those that
 // the rows lack become NULL, or what the table makes them: a default, a generated value, a number (an
 // update of a merge leaves them, but for generated values, which follow). Those that the table lacks
 // are an error, or are added to it by the same commit (Evolve). Numbers of identity columns, and

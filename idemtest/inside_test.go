@@ -365,6 +365,41 @@ func TestSourceThatWasReleased(t *testing.T) {
 	}
 }
 
+// batchless says that it has a batch and gives none.
+type batchless struct{ array.RecordReader }
+
+func (batchless) Next() bool                     { return true }
+func (batchless) RecordBatch() arrow.RecordBatch { return nil }
+
+func TestSourceWithoutABatch(t *testing.T) {
+	r := Source(inOrder(t.Context(), 1), batchless{Rows(t, days)})
+	require.False(t, r.Next())
+	require.ErrorIs(t, r.Err(), idem.ErrInput)
+	require.ErrorContains(t, r.Err(), "its RecordBatch is nil")
+}
+
+// TestSourceThatWasBegun: rows are not lost because the job looked at the first.
+func TestSourceThatWasBegun(t *testing.T) {
+	for _, once := range []bool{false, true} {
+		table := NewTable(t, idem.Definition{Schema: days})
+		rows := Rows(t, days, []any{"d", 1}, []any{"d", 2})
+		if once {
+			rows = struct{ array.RecordReader }{rows}
+		}
+		r := Source(inOrder(t.Context(), 0), rows)
+		for r.Next() { // to the end
+		}
+		res, err := table.Append(t.Context(), r, idem.Append{Reason: "test"})
+		if once {
+			require.ErrorIs(t, err, idem.ErrInput)
+			require.ErrorContains(t, err, "begun to be read before the call")
+			continue
+		}
+		require.NoError(t, err)
+		require.EqualValues(t, 2, res.Inserted)
+	}
+}
+
 func TestScanErrorsArePassedOn(t *testing.T) {
 	failed := errors.New("no")
 	var got error

@@ -134,6 +134,13 @@ func (r *arranged) Next() bool {
 	return true
 }
 
+// Begun says whether rows may be behind: a verb rewinds such a reader, or refuses it.
+func (r *arranged) Begun() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.began && !r.closed
+}
+
 // released says whether the reader was given back before, and makes that its error.
 func (r *arranged) released() bool {
 	r.mu.Lock()
@@ -150,7 +157,15 @@ var errReleased = fmt.Errorf("%w: the reader of these rows was released before t
 // given is the reader's rows. Its error is the reader's to tell.
 func (r *arranged) given(yield func(arrow.RecordBatch, error) bool) {
 	for r.RecordReader.Next() {
-		if r.RecordReader.Err() != nil || !yield(r.RecordReader.RecordBatch(), nil) {
+		if r.RecordReader.Err() != nil {
+			return
+		}
+		batch := r.RecordReader.RecordBatch()
+		if batch == nil {
+			yield(nil, fmt.Errorf("%w: the reader given to Source says that there is a batch (its Next is true) and gives none (its RecordBatch is nil): mend the reader", idem.ErrInput))
+			return
+		}
+		if !yield(batch, nil) {
 			return
 		}
 	}

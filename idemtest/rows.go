@@ -112,7 +112,7 @@ func appendTime(b array.Builder, at time.Time) error {
 type reader struct {
 	schema *arrow.Schema
 	batch  arrow.RecordBatch
-	done   bool
+	read   int // calls of Next
 }
 
 func (r *reader) Retain() {}
@@ -122,19 +122,27 @@ func (r *reader) Release() {}
 func (r *reader) Schema() *arrow.Schema { return r.schema }
 
 func (r *reader) Next() bool {
-	more := !r.done
-	r.done = true
-	return more
+	r.read++
+	return r.read == 1
 }
 
-func (r *reader) RecordBatch() arrow.RecordBatch { return r.batch }
+// RecordBatch is the batch, nil before Next and at the end.
+func (r *reader) RecordBatch() arrow.RecordBatch {
+	if r.read != 1 {
+		return nil
+	}
+	return r.batch
+}
 
-func (r *reader) Record() arrow.RecordBatch { return r.batch }
+func (r *reader) Record() arrow.RecordBatch { return r.RecordBatch() }
+
+// Begun says whether Next was called: a verb rewinds the reader then.
+func (r *reader) Begun() bool { return r.read > 0 }
 
 func (r *reader) Err() error { return nil }
 
 // Rewind begins again at the first row.
 func (r *reader) Rewind(context.Context) error {
-	r.done = false
+	r.read = 0
 	return nil
 }

@@ -9,7 +9,8 @@
 //	res, err := t.ReplaceWhere(ctx, rows, idem.ReplaceWhere{Where: "day = ?", Args: []any{"2026-10-20"}})
 //
 // A [Reader] gives its rows once. A [Rereader] can be rewound: idem's verbs hash such rows before
-// they write anything, so that a repeated load writes no file. Both are array.RecordReader.
+// they write anything, so that a repeated load writes no file. Both are array.RecordReader. One that was
+// begun before it is given to a verb is rewound or, if it is a Reader, refused.
 //
 // # Invariants
 //

@@ -40,6 +40,7 @@ type Reader struct {
 	free   func() // with the last reference, if not nil
 	batch  arrow.RecordBatch
 	err    error
+	begun  bool // by Next
 	ended  bool
 	closed bool // by the last Release
 }
@@ -87,9 +88,15 @@ func (r *Reader) Release() {
 // Schema is that of every batch.
 func (r *Reader) Schema() *arrow.Schema { return r.schema }
 
+// Begun says whether Next was called, since the reader was made or rewound: whether rows may be behind.
+// idem's verbs ask it, and rewind such a reader or, if it can be read once, refuse it. After the last
+// Release it is false: then Err says what became of the rows.
+func (r *Reader) Begun() bool { return r.begun && !r.closed }
+
 // Next goes to the next batch. It is false after the last one, and when an error came up: see Err.
 func (r *Reader) Next() bool {
 	r.drop()
+	r.begun = true
 	if r.closed && r.err == nil {
 		r.err = errReleased
 	}
@@ -139,7 +146,7 @@ func (r *Rereader) Rewind(ctx context.Context) error {
 	if err := r.src.rewind(); err != nil {
 		return err
 	}
-	r.err, r.ended = nil, false
+	r.err, r.begun, r.ended = nil, false, false
 	return nil
 }
 

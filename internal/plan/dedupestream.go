@@ -49,6 +49,7 @@ func DedupeStream(ctx context.Context, env *Env, schema *delta.Struct, in Input,
 type keptReader struct {
 	array.RecordReader
 	refs     atomic.Int64
+	begun    bool // by Next
 	released bool // and read
 }
 
@@ -67,9 +68,13 @@ func (r *keptReader) Release() {
 }
 
 func (r *keptReader) Next() bool {
+	r.begun = true
 	r.released = r.released || r.refs.Load() <= 0
 	return !r.released && r.RecordReader.Next()
 }
+
+// Begun says whether rows may be behind: a verb would miss them.
+func (r *keptReader) Begun() bool { return r.begun && r.refs.Load() > 0 }
 
 func (r *keptReader) Err() error {
 	if err := r.RecordReader.Err(); err != nil || !r.released {

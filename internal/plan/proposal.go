@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"reflect"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -60,11 +61,12 @@ type Counts struct {
 }
 
 // Input is the rows of one call. Rewind is nil for rows that can be read once. Begin, if set, is called
-// whenever reading begins, the first time before anything is read; it does nothing after that.
+// whenever reading begins instead of the reader's first Next: it may rewind rows that were begun before
+// the call, or refuse them.
 type Input struct {
 	Reader array.RecordReader
 	Rewind func(context.Context) error
-	Begin  func(context.Context) error
+	Begin  func(context.Context) (more bool, err error)
 }
 
 // batches reads the input once. A batch is valid until the next one is asked for.
@@ -74,13 +76,12 @@ func (in Input) batches(ctx context.Context) iter.Seq2[arrow.RecordBatch, error]
 
 func (in Input) asGiven(ctx context.Context) iter.Seq2[arrow.RecordBatch, error] {
 	return func(yield func(arrow.RecordBatch, error) bool) {
-		if in.Begin != nil {
-			if err := in.Begin(ctx); err != nil {
-				yield(nil, fmt.Errorf("read the rows given: %w", err))
-				return
-			}
+		more, err := in.begin(ctx)
+		if err != nil {
+			yield(nil, fmt.Errorf("read the rows given: %w", err))
+			return
 		}
-		for in.Reader.Next() {
+		for ; more; more = in.Reader.Next() {
 			if err := ctx.Err(); err != nil {
 				yield(nil, err)
 				return
@@ -89,10 +90,15 @@ func (in Input) asGiven(ctx context.Context) iter.Seq2[arrow.RecordBatch, error]
 			if in.Reader.Err() != nil {
 				break
 			}
-			batch := rows.Own(in.Reader.RecordBatch())
-			more := yield(batch, nil)
+			given := in.Reader.RecordBatch()
+			if v := reflect.ValueOf(given); !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
+				yield(nil, fmt.Errorf("read the rows given: %w: the reader says that there is a batch (its Next is true) and gives none (its RecordBatch is nil); nothing was changed: mend the reader", delta.ErrInput))
+				return
+			}
+			batch := rows.Own(given)
+			ok := yield(batch, nil)
 			batch.Release()
-			if !more {
+			if !ok {
 				return
 			}
 		}
@@ -100,6 +106,14 @@ func (in Input) asGiven(ctx context.Context) iter.Seq2[arrow.RecordBatch, error]
 			yield(nil, fmt.Errorf("read the rows given: %w", err))
 		}
 	}
+}
+
+// begin goes to the first batch.
+func (in Input) begin(ctx context.Context) (more bool, err error) {
+	if in.Begin == nil {
+		return in.Reader.Next(), nil
+	}
+	return in.Begin(ctx)
 }
 
 // Table is a snapshot to read rows from.
