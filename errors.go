@@ -7,11 +7,13 @@ import (
 
 	"github.com/idemtable/idem/delta"
 	"github.com/idemtable/idem/internal/commit"
+	"github.com/idemtable/idem/internal/inside"
 	"github.com/idemtable/idem/internal/redact"
 )
 
 // One sentinel for each decision that a caller can take. Every error of this package wraps exactly
-// one of them; docs/errors.md shows each. A call that ends in an error gives no Result.
+// one of them; docs/errors.md shows each. Only what a job returned to [RunTwice] is handed on with what
+// it wraps itself, and nothing beside. A call that ends in an error gives no Result.
 var (
 	// ErrConflict: another writer changed what this call relied on. Compute the rows anew and call
 	// again.
@@ -42,8 +44,10 @@ var (
 	ErrNotTable = delta.ErrNotTable
 
 	// ErrInterrupted: something that the call depends on failed before anything was committed: the
-	// store, the disk for spill files, the rows' own reader, a job, or the context ended. The error
-	// wraps that one's own too. Nothing was committed; call again when it works.
+	// store, the disk for spill files, the rows' own reader, or the context ended. The error wraps that
+	// one's own too. Nothing was committed; call again when it works. Of a call that makes several
+	// commits, as some of package maintain do, the text says which were made: they stay, and calling
+	// again goes on from there.
 	ErrInterrupted = errors.New("interrupted: nothing was committed; call again when what failed works")
 )
 
@@ -85,9 +89,20 @@ func (e *Error) Error() string {
 // found by errors.Is and errors.As only.
 func (e *Error) Unwrap() error { return e.cause }
 
+// interruptedAfter is the sentinel ErrInterrupted of a call that had committed something.
+type interruptedAfter struct{ again string }
+
+func (i interruptedAfter) Error() string { return "interrupted: " + i.again }
+
+func (i interruptedAfter) Is(target error) bool { return target == ErrInterrupted }
+
 // classified gives a cause that wraps one sentinel: an error that is none of ours came from what the
-// call depends on. An outcome that is unknown has a sentinel already, so nothing was committed.
+// call depends on. An outcome that is unknown has a sentinel already, so nothing was committed, but for
+// what the call did before. What a job returned is its own.
 func classified(cause error) error {
+	if j := (*afterJob)(nil); errors.As(cause, &j) && j.returned {
+		return cause
+	}
 	if errors.Is(cause, ErrUnknownOutcome) { // whatever kept us from looking
 		return decided(cause, ErrUnknownOutcome)
 	}
@@ -95,6 +110,9 @@ func classified(cause error) error {
 		if errors.Is(cause, s) {
 			return decided(cause, s)
 		}
+	}
+	if p := (*inside.Partly)(nil); errors.As(cause, &p) {
+		return fmt.Errorf("%w: %w", cause, interruptedAfter{p.Again})
 	}
 	return fmt.Errorf("%w: %w", cause, ErrInterrupted)
 }
@@ -141,10 +159,11 @@ func wrap(op, table string, version int64, attempts int, cause error) error {
 // the work, and may help. It is false for a nil error, for a plain [Table.Append] whose outcome is
 // unknown, for the sentinels that calling again cannot mend, and for an [ErrConflict] of a table that was
 // defined otherwise than the call says (by Create, maintain.AlterTable and their like), or is no copy that
-// maintain.CloneTable could bring up to its source. Of [ErrInterrupted] it says true:
+// maintain.CloneTable could bring up to its source, and for an error of [RunTwice] once its job was
+// started: whether that may run again is what was to be found out. Of [ErrInterrupted] it says true:
 // whether what failed will pass is not for idem to know.
 func SafeToRunAgain(err error) bool {
-	if err == nil {
+	if j := (*afterJob)(nil); err == nil || errors.As(err, &j) {
 		return false
 	}
 	if errors.Is(err, ErrUnknownOutcome) {

@@ -133,6 +133,7 @@ func TestErrorsPage(t *testing.T) {
 
 Every error of package idem is an *Error (Op, Table, Version, Attempts) that wraps exactly one of these sentinels, one for each
 decision that a caller can take; errors.Is finds it. SafeToRunAgain is the answer for a scheduler that knows nothing else.
+Only what a job returned to RunTwice is handed on with what it wraps itself, and nothing beside.
 This page is made by TestErrorsPage from the code and from errors that it provoked.
 `)
 	docs := sentinelDocs(t)

@@ -25,7 +25,7 @@ func (t *Table) inside() *inside.Table {
 
 // carry is a call of an operation outside the root on the verbs' path.
 func (t *Table) carry(ctx context.Context, c inside.Call) (*Result, error) {
-	own := &call{op: c.Op, note: c.Note, planner: c.Planner, report: func(res *Result) {
+	own := &call{op: c.Op, note: c.Note, done: c.Done, planner: c.Planner, report: func(res *Result) {
 		if c.Counts != nil {
 			res.take(c.Counts())
 		}

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/idemtable/idem/internal/inside"
 	"github.com/idemtable/idem/internal/plan"
 	"github.com/idemtable/idem/internal/trial"
 )
@@ -60,7 +61,11 @@ type Job func(ctx context.Context, t *Table) error
 
 // RunTwice runs a job, fingerprints the table, runs the job again and compares. The job gets a
 // table opened anew for each run, as two processes would. A difference is no error: ask the result.
-// An error of the job ends it. A view of one version ([Table.At]) is [ErrInput].
+// A view of one version ([Table.At]) is [ErrInput].
+//
+// An error of the job ends it and is handed on, with the number of the run and with what it wraps itself: no
+// sentinel is added. What the job committed before stays; so it does when RunTwice itself fails after a
+// run, and [SafeToRunAgain] is false of both.
 func RunTwice(ctx context.Context, t *Table, job Job) (*Difference, error) {
 	const op = "RunTwice"
 	if t == nil {
@@ -68,6 +73,9 @@ func RunTwice(ctx context.Context, t *Table, job Job) (*Difference, error) {
 	}
 	if t.frozen {
 		return nil, t.fail(op, fmt.Errorf("%w: this is a view of version %d, and the job would write to the table itself; hand in the table", ErrInput, t.Version()))
+	}
+	if job == nil {
+		return nil, t.fail(op, fmt.Errorf("%w: the job is nil", ErrInput))
 	}
 	before, err := t.newest(ctx)
 	if err != nil {
@@ -85,23 +93,47 @@ func RunTwice(ctx context.Context, t *Table, job Job) (*Difference, error) {
 	if err != nil {
 		return nil, t.fail(op, err)
 	}
-	if d.First, err = t.print(ctx, one.Snapshot, Fingerprint{}, nil); err != nil {
-		return nil, t.fail(op, err)
+	if err := t.contrast(ctx, d, plan.Diff{Before: before, First: one, Second: two}); err != nil {
+		return nil, t.fail(op, ranBefore(2, err))
 	}
-	if d.Second, err = t.print(ctx, two.Snapshot, Fingerprint{}, nil); err != nil {
-		return nil, t.fail(op, err)
+	return d, nil
+}
+
+// contrast compares the table after two runs.
+func (t *Table) contrast(ctx context.Context, d *Difference, runs plan.Diff) (err error) {
+	if d.First, err = t.print(ctx, runs.First.Snapshot, Fingerprint{}, nil); err != nil {
+		return err
+	}
+	if d.Second, err = t.print(ctx, runs.Second.Snapshot, Fingerprint{}, nil); err != nil {
+		return err
 	}
 	if d.First.Rows == d.Second.Rows && d.First.Digest == d.Second.Digest {
-		return d, nil
+		return nil
 	}
-	diff := plan.Diff{Before: before, First: one, Second: two}
-	found, err := diff.Explain(ctx)
+	found, err := runs.Explain(ctx)
 	if err != nil {
-		return nil, t.fail(op, err)
+		return err
 	}
 	d.Added, d.Removed, d.Changed = found.Added, found.Removed, found.Changed
 	d.Columns, d.Samples, d.Versions, d.Cause = found.Columns, found.Samples, found.Versions, found.Cause
-	return d, nil
+	return nil
+}
+
+// afterJob is an error that ended RunTwice once its job was started: the job's own, if it returned it.
+type afterJob struct {
+	error
+	returned bool
+}
+
+func (e *afterJob) Unwrap() error { return e.error }
+
+// ranBefore marks an error of RunTwice itself that came after runs of the job.
+func ranBefore(runs int, err error) error {
+	if runs == 0 {
+		return err
+	}
+	done := fmt.Sprintf("the job ran, runs: %d, with what it committed", runs)
+	return &afterJob{error: &inside.Partly{Err: err, Done: done, Again: "call again when what failed works if the job may run twice more"}}
 }
 
 // runOnce runs the job on a table of its own, and gives the table as the run left it.
@@ -110,18 +142,21 @@ func (t *Table) runOnce(ctx context.Context, job Job, run int) (plan.Side, error
 	ctx = trial.With(ctx, &trial.Trial{Told: heard.hear})
 	fresh, err := OpenStore(ctx, t.store, t.opts)
 	if err != nil {
-		return plan.Side{}, err
+		return plan.Side{}, ranBefore(run-1, err)
 	}
 	from, began := time.Now(), t.opts.Clock.Now()
 	if err := job(ctx, fresh); err != nil {
-		return plan.Side{}, fmt.Errorf("run %d of the job: %w", run, err)
+		return plan.Side{}, &afterJob{error: fmt.Errorf("run %d of the job: %w", run, err), returned: true}
 	}
 	seen := plan.Run{
 		Calls: heard.all(),
 		Spans: []plan.Span{{From: from, To: time.Now()}, {From: began, To: t.opts.Clock.Now()}},
 	}
 	s, err := t.newest(ctx)
-	return plan.Side{Env: &t.env, Log: t.log, Snapshot: s, Runs: []plan.Run{seen}}, err
+	if err != nil {
+		return plan.Side{}, ranBefore(run, err)
+	}
+	return plan.Side{Env: &t.env, Log: t.log, Snapshot: s, Runs: []plan.Run{seen}}, nil
 }
 
 // ear keeps the calls that a job makes, on whatever goroutines.

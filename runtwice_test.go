@@ -2,6 +2,8 @@ package idem_test
 
 import (
 	"context"
+	"errors"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -81,4 +83,87 @@ func TestRunTwiceNamesTheCause(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, "diff: 0 rows", d.String())
 	})
+}
+
+// TestErrorsOfAJobAreItsOwn: a job may have committed before it failed, and RunTwice does not say that nothing was,
+// nor that it may be run again.
+func TestErrorsOfAJobAreItsOwn(t *testing.T) {
+	plain := func(ctx context.Context, table *idem.Table) error {
+		_, err := table.Append(ctx, rowsOf(r1), idem.Append{Reason: "test"})
+		return err
+	}
+	for _, c := range []struct {
+		name  string
+		fails int // the run
+		with  func(ctx context.Context, table *idem.Table) error
+		want  error
+		says  string
+	}{
+		{"in its first run", 1, func(context.Context, *idem.Table) error { return errBroken }, errBroken, "run 1 of the job: " + errBroken.Error()},
+		{"in its second run", 2, func(context.Context, *idem.Table) error { return errBroken }, errBroken, "run 2 of the job: " + errBroken.Error()},
+		{"with an error of a verb", 1, func(ctx context.Context, table *idem.Table) error {
+			_, err := table.Merge(ctx, rowsOf(r1), idem.Merge{On: []string{"id"}})
+			return err
+		}, idem.ErrInput, "run 1 of the job: idem: Merge"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			f, run := newFixture(t), 0
+			_, err := idem.RunTwice(t.Context(), f.table, func(ctx context.Context, table *idem.Table) error {
+				if run++; run < c.fails {
+					return plain(ctx, table)
+				}
+				require.NoError(t, plain(ctx, table))
+				return c.with(ctx, table)
+			})
+			require.ErrorIs(t, err, c.want)
+			require.ErrorContains(t, err, c.says)
+			var e *idem.Error
+			require.ErrorAs(t, err, &e)
+			for name, s := range sentinels {
+				require.Equal(t, s == c.want, errors.Is(err, s), name)
+			}
+			require.NotContains(t, err.Error(), "nothing was committed")
+			require.False(t, idem.SafeToRunAgain(err), "the job would append once more")
+			require.Len(t, f.rows(), c.fails)
+		})
+	}
+}
+
+// TestRunTwiceThatFailsAfterARun says that the job ran.
+func TestRunTwiceThatFailsAfterARun(t *testing.T) {
+	for fails, says := range []string{"nothing was committed", "runs: 1, with what it committed, and that stays", "runs: 2, with what it committed, and that stays"} {
+		f, run := newFixture(t), 0
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		if fails == 0 {
+			cancel()
+		}
+		_, err := idem.RunTwice(ctx, f.table, func(ctx context.Context, table *idem.Table) error {
+			_, err := table.Append(ctx, rowsOf(r1), idem.Append{Reason: "test"})
+			if run++; run == fails {
+				cancel()
+			}
+			return err
+		})
+		require.ErrorIs(t, err, context.Canceled)
+		require.ErrorIs(t, err, idem.ErrInterrupted)
+		classified(t, err)
+		require.ErrorContains(t, err, says)
+		require.Equal(t, fails == 0, idem.SafeToRunAgain(err))
+		require.Equal(t, fails == 0, strings.Contains(err.Error(), "nothing was committed"))
+		require.Len(t, f.rows(), fails)
+	}
+}
+
+func TestRunTwiceOfNothing(t *testing.T) {
+	f := newFixture(t)
+	for says, call := range map[string]func() error{
+		"the job is nil":   func() error { _, err := idem.RunTwice(t.Context(), f.table, nil); return err },
+		"the table is nil": func() error { _, err := idem.RunTwice(t.Context(), nil, nil); return err },
+	} {
+		err := call()
+		require.ErrorIs(t, err, idem.ErrInput)
+		require.ErrorContains(t, err, says)
+		classified(t, err)
+	}
 }

@@ -61,6 +61,7 @@ import (
 	"github.com/idemtable/idem/delta"
 	"github.com/idemtable/idem/internal/commit"
 	"github.com/idemtable/idem/internal/engine"
+	"github.com/idemtable/idem/internal/inside"
 	"github.com/idemtable/idem/internal/plan"
 	"github.com/idemtable/idem/internal/rows"
 	"github.com/idemtable/idem/internal/trial"
@@ -88,6 +89,7 @@ type call struct {
 	txn     Txn
 	rewind  *commit.Tag // the tag is moved back on purpose
 	note    string
+	done    string // by earlier commits of the same operation
 	planner planner
 	report  func(*Result) // adds what the plan did
 
@@ -150,12 +152,12 @@ func (t *Table) carryOut(ctx context.Context, c *call) (*Result, error) {
 	c.table, c.txnID = t, t.opts.newTxnID()
 	snap, err := t.fitting(ctx, c)
 	if err != nil {
-		return nil, t.fail(c.op, err)
+		return nil, t.fail(c.op, inside.After(c.done, err))
 	}
 	out, err := t.engine.Commit(ctx, snap, c)
 	t.saw(out.Snapshot)
 	if err != nil {
-		return nil, wrap(c.op, t.store.URL(), versionOf(snap), out.Attempts, err)
+		return nil, wrap(c.op, t.store.URL(), versionOf(snap), out.Attempts, inside.After(c.done, err))
 	}
 	res := &Result{Outcome: outcomes[out.Kind], Version: out.Version, Attempts: out.Attempts, Recorded: out.Recorded, TxnHorizon: -1}
 	if out.Kind == engine.Committed || out.Kind == engine.Unchanged {

@@ -79,6 +79,9 @@ func RunTwice(t testing.TB, table *idem.Table, job idem.Job) *idem.Difference {
 // prints some of the keys that occur more than once.
 func Grain(t testing.TB, table *idem.Table, keys ...string) {
 	t.Helper()
+	if table == nil {
+		t.Fatalf("the table is nil")
+	}
 	if len(keys) == 0 {
 		t.Fatalf("Grain needs the key columns of %s", table.URL())
 	}

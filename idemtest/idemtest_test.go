@@ -359,3 +359,25 @@ func TestRows(t *testing.T) {
 	r := record(t, func(t testing.TB) { idemtest.Rows(t, schema, []any{1}) })
 	require.Contains(t, r.said(), "row 0 has 1 values, the schema has 8 fields")
 }
+
+// TestWhatIsNilEndsTheTest: no panic, and words that say what is missing.
+func TestWhatIsNilEndsTheTest(t *testing.T) {
+	table := idemtest.NewTable(t, idem.Definition{Schema: sales})
+	job := func(context.Context, *idem.Table) error { return nil }
+	for _, c := range []struct {
+		says string
+		run  func(t testing.TB)
+	}{
+		{"the table is nil", func(t testing.TB) { idemtest.RunTwice(t, nil, job) }},
+		{"the job is nil", func(t testing.TB) { idemtest.RunTwice(t, table, nil) }},
+		{"the table is nil", func(t testing.TB) { idemtest.Prove(t, nil, job, idemtest.Options{}) }},
+		{"the job is nil", func(t testing.TB) { idemtest.Prove(t, table, nil, idemtest.Options{}) }},
+		{"the table is nil", func(t testing.TB) { idemtest.Grain(t, nil, "id") }},
+		{"one of the tables is nil", func(t testing.TB) { idemtest.SameRows(t, table, nil) }},
+		{"one of the tables is nil", func(t testing.TB) { idemtest.SameRows(t, nil, table) }},
+	} {
+		r := record(t, c.run)
+		require.True(t, r.fatal)
+		require.Contains(t, r.said(), c.says)
+	}
+}

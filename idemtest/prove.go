@@ -175,7 +175,10 @@ func under(t testing.TB, name Way, f func(testing.TB) error) bool {
 }
 
 func newProof(ctx context.Context, table *idem.Table, job idem.Job, o Options) (*proof, error) {
-	if job == nil {
+	switch {
+	case table == nil:
+		return nil, errors.New("the table is nil")
+	case job == nil:
 		return nil, errors.New("the job is nil")
 	}
 	version, err := table.Refresh(ctx)

@@ -21,6 +21,9 @@ const shownRows = 5
 // fingerprint; only if those differ the rows are read, into 32 bytes each.
 func SameRows(t testing.TB, a, b *idem.Table) {
 	t.Helper()
+	if a == nil || b == nil {
+		t.Fatalf("one of the tables is nil")
+	}
 	ctx := t.Context()
 	x, y := identity(t, a), identity(t, b)
 	if x.Rows == y.Rows && x.Digest == y.Digest {

@@ -124,10 +124,9 @@ func change(ctx context.Context, in *inside.Table, op string, r Alter) (*Altered
 	if _, err := in.Newest(ctx); err != nil { // what stood in the way may be gone
 		return nil, in.Fail(op, err)
 	}
-	out := &Altered{}
+	out, s := &Altered{}, &steps{in: in, op: op, note: r.Note}
 	for round := 0; ; round++ {
-		p := &alter{env: in.Env, changes: r.Changes, held: map[string]bool{}}
-		res, err := write(ctx, in, inside.Call{Op: op, Note: r.Note, Planner: p})
+		res, err := s.write(ctx, &alter{env: in.Env, changes: r.Changes, held: map[string]bool{}})
 		if err == nil {
 			out.Outcome, out.Version, out.Attempts = res.Outcome, res.Version, out.Attempts+res.Attempts
 			return out, nil
@@ -135,7 +134,7 @@ func change(ctx context.Context, in *inside.Table, op string, r Alter) (*Altered
 		if !errors.Is(err, errUntracked) || round == mostRounds {
 			return nil, err
 		}
-		n, attempts, err := backfill(ctx, in, op, r.Note)
+		n, attempts, err := backfill(ctx, s)
 		if err != nil {
 			return nil, err
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -143,4 +144,83 @@ func TestVacuumDeletesInBatches(t *testing.T) {
 	require.EqualValues(t, 1201, f.vacuum(maintain.Vacuum{}).Files)
 	require.Equal(t, 3, f.store.Count(storetest.OpDelete))
 	require.Len(t, f.dataFiles(), 2)
+}
+
+// several are the operations that make more than one commit, with the tables that they are for.
+var several = []struct {
+	name       string
+	properties map[string]string
+	run        func(ctx context.Context, t *idem.Table) error
+}{
+	{"turn row tracking on", nil, func(ctx context.Context, t *idem.Table) error {
+		_, err := maintain.EnableFeature(ctx, t, maintain.Enable{Feature: "rowTracking"})
+		return err
+	}},
+	{"drop row tracking", map[string]string{"delta.enableRowTracking": "true"}, func(ctx context.Context, t *idem.Table) error {
+		_, err := maintain.DropFeature(ctx, t, maintain.Drop{Feature: "rowTracking"})
+		return err
+	}},
+	{"drop deletion vectors", map[string]string{"delta.enableDeletionVectors": "true"}, func(ctx context.Context, t *idem.Table) error {
+		_, err := maintain.DropFeature(ctx, t, maintain.Drop{Feature: "deletionVectors"})
+		return err
+	}},
+	{"drop column mapping", map[string]string{"delta.columnMapping.mode": "name"}, func(ctx context.Context, t *idem.Table) error {
+		_, err := maintain.DropFeature(ctx, t, maintain.Drop{Feature: "columnMapping"})
+		return err
+	}},
+	{"vacuum", nil, func(ctx context.Context, t *idem.Table) error {
+		_, err := maintain.VacuumTable(ctx, t, maintain.Vacuum{})
+		return err
+	}},
+}
+
+// TestOperationsOfSeveralCommitsSayWhatIsDone: one that was cut short says that nothing was committed only if that is so,
+// and calling again goes on.
+func TestOperationsOfSeveralCommitsSayWhatIsDone(t *testing.T) {
+	for _, op := range several {
+		begin := func(t *testing.T) *fixture {
+			f := newFixture(t, idem.Definition{Properties: op.properties})
+			f.append(row{"a", 1, "x"}, row{"a", 2, "y"}, row{"a", 3, "y"}, row{"a", 4, "y"})
+			f.delete("id = 1")
+			f.append(row{"b", 7, "x"})
+			f.delete("id = 7")
+			f.clock.now = f.clock.now.Add(8 * day)
+			f.store.Reset()
+			return f
+		}
+		f := begin(t)
+		require.NoError(t, op.run(t.Context(), f.table))
+		moved := 0
+		for i := 1; i <= f.store.Calls(); i++ {
+			t.Run(fmt.Sprintf("%s/%d", op.name, i), func(t *testing.T) {
+				f := begin(t)
+				before := f.other().Version()
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				f.store.Before = func(c storetest.Call) storetest.Fault {
+					if c.Index == i {
+						cancel()
+					}
+					return storetest.Fault{}
+				}
+				err := op.run(ctx, f.table)
+				if err == nil {
+					return
+				}
+				require.True(t, idem.SafeToRunAgain(err))
+				if !errors.Is(err, idem.ErrUnknownOutcome) {
+					require.ErrorIs(t, err, idem.ErrInterrupted)
+					done := f.other().Version() > before
+					require.Equal(t, !done, strings.Contains(err.Error(), "nothing was committed"), err)
+					require.Equal(t, done, strings.Contains(err.Error(), "and that stays): interrupted: call again when what failed works, and it goes on from there"), err)
+					if done {
+						moved++
+					}
+				}
+				f.table = f.other()
+				require.NoError(t, op.run(t.Context(), f.table))
+			})
+		}
+		require.NotZero(t, moved, op.name)
+	}
 }

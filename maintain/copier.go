@@ -123,7 +123,7 @@ func (c *copier) digest(batch arrow.RecordBatch) (rows.Digest, error) {
 // into a sound one.
 func (c *copier) verify(f *delta.Add, read tally) error {
 	if n, d, ok := c.digests.Of(f); ok && (tally{n, d}) != read {
-		return fmt.Errorf("%w: %s holds other rows than its tag %s says (%d rows against %d): nothing was committed", delta.ErrCorrupt, f.Path, plan.TagName, read.rows, n)
+		return fmt.Errorf("%w: %s holds other rows than its tag %s says (%d rows against %d): the commit was not made", delta.ErrCorrupt, f.Path, plan.TagName, read.rows, n)
 	}
 	live, ok := delta.NumRecords(f.Stats)
 	if !ok {
@@ -133,7 +133,7 @@ func (c *copier) verify(f *delta.Add, read tally) error {
 		live -= f.DeletionVector.Cardinality
 	}
 	if live != read.rows {
-		return fmt.Errorf("%w: %s holds %d rows, by the log it has %d: nothing was committed", delta.ErrCorrupt, f.Path, read.rows, live)
+		return fmt.Errorf("%w: %s holds %d rows, by the log it has %d: the commit was not made", delta.ErrCorrupt, f.Path, read.rows, live)
 	}
 	return nil
 }

@@ -82,12 +82,12 @@ func DropFeature(ctx context.Context, t *idem.Table, r Drop) (*Dropped, error) {
 	if r.Feature == "" {
 		return nil, in.Fail(opDrop, fmt.Errorf("%w: Drop.Feature is empty: name a table feature", idem.ErrInput))
 	}
-	d := &dropping{in: in, request: r, out: Dropped{Outcome: idem.Unchanged}, types: pastTypes{env: in.Env, known: map[string]bool{}}}
+	d := &dropping{in: in, steps: steps{in: in, op: opDrop, note: r.Note}, request: r, out: Dropped{Outcome: idem.Unchanged}, types: pastTypes{env: in.Env, known: map[string]bool{}}}
 	defer func() { d.close(ctx) }()
 	for range mostSteps {
 		done, err := d.step(ctx)
 		if err != nil {
-			return nil, in.Fail(opDrop, err)
+			return nil, d.steps.fail(err)
 		}
 		if done {
 			return &d.out, nil
@@ -102,6 +102,7 @@ const mostSteps = 24
 // dropping is one call.
 type dropping struct {
 	in      *inside.Table
+	steps   steps
 	request Drop
 	out     Dropped
 
@@ -138,7 +139,7 @@ func (d *dropping) step(ctx context.Context) (done bool, err error) {
 // commit makes one commit of a step, or finds that another writer has made it.
 func (d *dropping) commit(ctx context.Context, p inside.Planner, counts func()) error {
 	defer d.close(ctx)
-	res, err := write(ctx, d.in, inside.Call{Op: opDrop, Note: d.request.Note, Planner: p})
+	res, err := d.steps.write(ctx, p)
 	if err != nil {
 		return err
 	}

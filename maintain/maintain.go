@@ -2,6 +2,7 @@ package maintain
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/idemtable/idem"
@@ -27,6 +28,42 @@ func write(ctx context.Context, in *inside.Table, c inside.Call) (*idem.Result, 
 		return nil, err
 	}
 	return res.(*idem.Result), nil
+}
+
+// steps is an operation of several commits. Its errors say which were made: they stay.
+type steps struct {
+	in       *inside.Table
+	op, note string
+	commits  int
+	last     int64 // version
+}
+
+// write makes a commit, or finds that there is nothing to do.
+func (s *steps) write(ctx context.Context, p inside.Planner) (*idem.Result, error) {
+	res, err := write(ctx, s.in, inside.Call{Op: s.op, Note: s.note, Done: s.done(), Planner: p})
+	if err == nil && res.Outcome == idem.Committed {
+		s.commits, s.last = s.commits+1, res.Version
+	}
+	return res, err
+}
+
+// done says which commits were made, "" if none was.
+func (s *steps) done() string {
+	switch s.commits {
+	case 0:
+		return ""
+	case 1:
+		return fmt.Sprintf("version %d was committed", s.last)
+	}
+	return fmt.Sprintf("%d versions were committed, the last as %d", s.commits, s.last)
+}
+
+// fail wraps an error that came between commits. One of a commit is wrapped already.
+func (s *steps) fail(err error) error {
+	if e := (*idem.Error)(nil); errors.As(err, &e) {
+		return err
+	}
+	return s.in.Fail(s.op, inside.After(s.done(), err))
 }
 
 // inner is the inside of a table, or of a view. One that no call of idem gave has none.

@@ -232,7 +232,7 @@ func TestOptimizeRefusesAFileThatIsNotWhatTheLogSays(t *testing.T) {
 	keys := f.dataFiles()
 	_, err := maintain.OptimizeTable(t.Context(), f.table, maintain.Optimize{})
 	require.ErrorIs(t, err, idem.ErrCorrupt)
-	require.ErrorContains(t, err, "nothing was committed")
+	require.ErrorContains(t, err, "the commit was not made")
 	require.Equal(t, keys, f.dataFiles(), "what was written is removed")
 	right := *files[0]
 	f.commit("WRITE", delta.Action{Add: &right})

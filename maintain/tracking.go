@@ -20,20 +20,19 @@ const mostRestated = 20_000
 // backfill gives ids to the rows of all files that have none: the feature is supported, so that every
 // new file has ids, then the actions of the others are written again, with ids that the commits give
 // them. It says how many files there were.
-func backfill(ctx context.Context, in *inside.Table, op, note string) (files int64, attempts int, err error) {
-	p := &alter{env: in.Env, changes: []Change{AddFeature{Name: "rowTracking"}}}
-	res, err := write(ctx, in, inside.Call{Op: op, Note: note, Planner: p})
+func backfill(ctx context.Context, s *steps) (files int64, attempts int, err error) {
+	res, err := s.write(ctx, &alter{env: s.in.Env, changes: []Change{AddFeature{Name: "rowTracking"}}})
 	if err != nil {
 		return 0, 0, err
 	}
-	n, more, err := restated(ctx, in, op, note, &restate{in: in, operation: "ROW TRACKING BACKFILL", due: func(f *delta.Add) bool { return f.BaseRowID == nil }})
+	n, more, err := restated(ctx, s, &restate{in: s.in, operation: "ROW TRACKING BACKFILL", due: func(f *delta.Add) bool { return f.BaseRowID == nil }})
 	return n, res.Attempts + more, err
 }
 
 // restated writes the actions of files again, in as many commits as it takes.
-func restated(ctx context.Context, in *inside.Table, op, note string, p *restate) (files int64, attempts int, err error) {
+func restated(ctx context.Context, s *steps, p *restate) (files int64, attempts int, err error) {
 	for ; ; p.batch++ {
-		res, err := write(ctx, in, inside.Call{Op: op, Note: note, Planner: p})
+		res, err := s.write(ctx, p)
 		if err != nil {
 			return files, attempts, err
 		}

@@ -201,10 +201,11 @@ func (v *vacuum) carryOut(ctx context.Context, files []doomed, retention time.Du
 	}
 	end := &note{operation: vacuumEnd, parameters: map[string]any{"status": status, startVersion: strconv.FormatInt(begun.Version, 10)},
 		metrics: map[string]string{"numDeletedFiles": strconv.FormatInt(v.out.Files, 10), "numVacuumedDirectories": strconv.Itoa(directories(files))}}
-	res, ended := write(ctx, v.in, inside.Call{Op: opVacuum, Planner: end})
+	done := fmt.Sprintf("the start of the vacuum was committed as version %d and %d files were deleted", begun.Version, v.out.Files)
+	res, ended := write(ctx, v.in, inside.Call{Op: opVacuum, Done: done, Planner: end})
 	switch {
 	case err != nil:
-		return err
+		return inside.After(done, err)
 	case ended != nil:
 		return ended
 	}

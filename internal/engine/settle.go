@@ -234,9 +234,9 @@ func (r *run) skipped(out Outcome) (Outcome, error) {
 
 func (r *run) halted(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
-		return fmt.Errorf("nothing was committed: %w", err)
+		return fmt.Errorf("the commit was not made: %w", err)
 	}
-	return fmt.Errorf("nothing was committed: other writers were first for %s (%d attempts): call again, or raise CommitBudget: %w",
+	return fmt.Errorf("the commit was not made: other writers were first for %s (%d attempts): call again, or raise CommitBudget: %w",
 		r.e.CommitBudget, r.attempts, commit.ErrConflict)
 }
 

@@ -36,7 +36,7 @@ func (r *run) vacuumed(ctx context.Context) error {
 	if err != nil || why == "" {
 		return err
 	}
-	return fmt.Errorf("the call has been under way for %s, the table's files may be deleted after %s, and %s: what was written may be lost, and nothing was committed; call again: %w",
+	return fmt.Errorf("the call has been under way for %s, the table's files may be deleted after %s, and %s: what was written may be lost, and the commit was not made; call again: %w",
 		age, retention, why, commit.ErrConflict)
 }
 

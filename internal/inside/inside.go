@@ -9,6 +9,7 @@ package inside
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/apache/arrow-go/v18/arrow/array"
 
@@ -71,11 +72,39 @@ type Call struct {
 
 	Planner Planner
 
+	// Done is what earlier commits of the same operation did, in words; "" if there was none.
+	Done string
+
 	// Counts are taken into the result when the call has committed or had nothing to do; may be nil.
 	Counts func() plan.Counts
 
 	// Columns are the table's columns that the rows lacked, and those that the call added; may be nil.
 	Columns func() (missing, added []string)
+}
+
+// Partly is an error that ended an operation after it had committed something, which stays.
+type Partly struct {
+	Err error
+
+	// Done is what was committed, in words, and Again what calling again does.
+	Done, Again string
+}
+
+func (p *Partly) Error() string {
+	return fmt.Sprintf("%v (before that %s, and that stays)", p.Err, p.Done)
+}
+
+func (p *Partly) Unwrap() error { return p.Err }
+
+// GoesOn is what calling again does of an operation that finds what is done.
+const GoesOn = "call again when what failed works, and it goes on from there"
+
+// After marks an error of an operation that committed something before it: done says what, "" if nothing.
+func After(done string, err error) error {
+	if err == nil || done == "" {
+		return err
+	}
+	return &Partly{Err: err, Done: done, Again: GoesOn}
 }
 
 var open func(table any) *Table
