@@ -42,7 +42,7 @@ func (o Options) Check(ctx context.Context, st store.Store) (*Report, error) {
 		store: st, outside: o.Outside != nil, report: &Report{Version: -1}, commits: map[int64]bool{}, checkpoints: map[int64][]checkpoint{},
 		txnIDs: map[string]int64{}, origins: map[string]origin{}, authors: map[string]author{}, snaps: map[int64]*delta.Snapshot{},
 		sums: map[string]sum{}, hadVector: map[string]bool{}, lacking: map[string][]lack{}, malformed: map[string]bool{}, idNames: map[int64]string{}, nameIDs: map[string]int64{},
-		rowIDsOf: map[string]ids{}, people: map[int64]string{}, goneSince: map[string]int64{},
+		mappedOnce: map[column]bool{}, rowIDsOf: map[string]ids{}, people: map[int64]string{}, goneSince: map[string]int64{},
 	}
 	if err := c.check(ctx); err != nil {
 		return nil, fmt.Errorf("check the log of %s: %w", st.URL(), err)
@@ -77,8 +77,10 @@ type checker struct {
 	hadVector map[string]bool   // vectors seen, by id
 	malformed map[string]bool   // descriptors that are none, by id
 	columns   map[int64]string  // paths of physical names that stand, by id
-	idNames   map[int64]string  // those that ever stood
+	idNames   map[int64]string  // those that stood since mapping was last dropped
 	nameIDs   map[string]int64  // the ids, by path
+
+	mappedOnce map[column]bool // all that ever stood
 
 	rowIDsOf     map[string]ids   // what row tracking gave files, by key
 	trackedSince int64            // the version that enabled row tracking

@@ -11,7 +11,13 @@ import (
 
 // mapping looks at the ids and the physical names that a definition gives its fields.
 func (c *checker) mapping(s *step) {
-	if s.after.Mapping() == delta.MappingNone || s.before != nil && s.before.Metadata() == s.after.Metadata() {
+	dropped := s.after.Mapping() == delta.MappingNone
+	same := s.before != nil && s.before.Metadata() == s.after.Metadata()
+	if (dropped || adopts(s.info.Operation)) && !same {
+		clear(c.idNames) // once mapping is dropped ids begin anew, and those of a copy are its source's
+		clear(c.nameIDs)
+	}
+	if dropped || same {
 		return
 	}
 	text, _ := s.after.Property("delta.columnMapping.maxColumnId")
@@ -74,6 +80,7 @@ func (c *checker) belong(s *step, id int64, path string) {
 	other, hadName := c.nameIDs[path]
 	_, stands := c.columns[id]
 	switch {
+	case s.returns() && c.mappedOnce[column{id, path}]: // it may be from before mapping was dropped
 	case hadID && name != path:
 		c.find(MappingReuse, s.v, s.key, "the id %d was that of %s and is that of %s", id, show(name), show(path))
 	case hadName && other != id:
@@ -82,6 +89,13 @@ func (c *checker) belong(s *step, id int64, path string) {
 		c.find(MappingReuse, s.v, s.key, "%s had been dropped and comes back", show(path))
 	}
 	c.idNames[id], c.nameIDs[path] = path, id
+	c.mappedOnce[column{id, path}] = true
+}
+
+// column is a field under column mapping: its id, and its path of physical names.
+type column struct {
+	id   int64
+	path string
 }
 
 // typeChange is an element of delta.typeChanges.
