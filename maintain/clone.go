@@ -60,7 +60,9 @@ func (r *Cloned) String() string {
 // change data are not copied, and o are the copy's options.
 //
 // A second call is Unchanged. A copy of an older version is brought up to the one asked for, by one
-// commit that copies what is new only. Of two calls at once one commits.
+// commit that copies what is new only. It keeps the table features that it has, also those that the source dropped since;
+// if that dropped row tracking and enabled it again, which gave its rows new ids, those of the copy keep their own.
+// Of two calls at once one commits.
 //
 // A table that is no copy of this one, or one that has been written to since, by any commit but those of a
 // vacuum, wraps [delta.ErrDiffers], an [idem.ErrConflict] that calling again cannot mend, and is left as it is. So
@@ -113,6 +115,7 @@ type clone struct {
 	to       Target
 	of       *delta.Snapshot
 	files    []clonedFile
+	own      bool            // by the plan at hand rows have row ids of the copy's own
 	there    map[string]bool // keys that the plan at hand has put into the copy, or seen there
 	out      Cloned
 }
@@ -154,6 +157,7 @@ func (p *clone) Plan(ctx context.Context, now *delta.Snapshot) (*plan.Proposal, 
 		if done, err = p.standing(ctx, now); err != nil || done {
 			return nil, err
 		}
+		p.own = p.ownIDs(now)
 		actions, err = p.onward(now)
 	}
 	if err != nil {
@@ -163,7 +167,7 @@ func (p *clone) Plan(ctx context.Context, now *delta.Snapshot) (*plan.Proposal, 
 	if err := p.copyAll(ctx, fresh); err != nil {
 		return nil, err
 	}
-	adds, err := p.adds(ctx, fresh)
+	adds, err := p.adds(ctx, now, slices.Concat(fresh, p.bare(now)))
 	if err != nil {
 		return nil, err
 	}
@@ -176,7 +180,7 @@ func (p *clone) Plan(ctx context.Context, now *delta.Snapshot) (*plan.Proposal, 
 		return nil, err
 	}
 	actions = append(append(actions, adds...), tags...)
-	p.out.FilesAdded = int64(len(adds))
+	p.out.FilesAdded = int64(len(fresh))
 	return &plan.Proposal{
 		Operation: "CLONE",
 		Parameters: map[string]any{

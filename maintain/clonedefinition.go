@@ -27,29 +27,78 @@ func (p *clone) first() ([]delta.Action, error) {
 
 // onward are the changes of a copy's definition and domains.
 func (p *clone) onward(now *delta.Snapshot) ([]delta.Action, error) {
-	given := numbersOf(p.of)
-	given.take(now.Schema(), now.Mapping() != delta.MappingNone)
-	all, err := definitionBack(now, p.of, given)
+	given := &given{numbers: numbersOf(p.of)}
+	given.numbers.take(now.Schema(), now.Mapping() != delta.MappingNone)
+	all, err := definitionBack(now, p.of, given, p.own)
 	if err != nil {
 		return nil, err
 	}
 	out := slices.DeleteFunc(all, func(a delta.Action) bool { return a.Domain != nil })
 	for d := range p.of.Domains() {
-		if is, ok := now.Domain(d.Domain); !ok || is.Configuration != d.Configuration {
+		if is, ok := now.Domain(d.Domain); d.Domain != commit.RowIDDomain && (!ok || is.Configuration != d.Configuration) {
 			out = append(out, delta.Action{Domain: &d})
 		}
 	}
 	for d := range now.Domains() {
-		if _, ok := p.of.Domain(d.Domain); !ok {
+		if _, ok := p.of.Domain(d.Domain); d.Domain != commit.RowIDDomain && !ok {
 			d.Removed = true
 			out = append(out, delta.Action{Domain: &d})
 		}
 	}
-	return out, nil
+	is, err := commit.RowIDMark(now)
+	if err != nil {
+		return nil, err
+	}
+	mark, err := commit.RowIDMark(p.of)
+	if mark > is { // it is never lowered, nor taken away: the copy keeps the feature
+		d := commit.RowIDDomainOf(mark)
+		out = append(out, delta.Action{Domain: &d})
+	}
+	return out, err
 }
 
-// adds are the adds of files, with their statistics.
-func (p *clone) adds(ctx context.Context, files []clonedFile) ([]delta.Action, error) {
+// ownIDs says whether the rows of a copy have other row ids than those of the source, which dropped row tracking and
+// enabled it again. The copy keeps the feature, so that its rows keep their ids.
+func (p *clone) ownIDs(now *delta.Snapshot) bool {
+	if now == nil || !now.Protocol().Supports(trackingFeature) {
+		return false
+	}
+	for _, key := range hiddenColumns {
+		is, ok := now.Property(key)
+		if of, has := p.of.Property(key); ok && has && is != of {
+			return true
+		}
+	}
+	removed := idsRemoved(now)
+	return slices.ContainsFunc(p.files, func(f clonedFile) bool {
+		var has *int64
+		if live, ok := now.Live(f.data.to); ok {
+			has = live.BaseRowID
+		} else if r := removed[f.data.to]; r != nil {
+			has = r.BaseRowID
+		}
+		return has != nil && f.add.BaseRowID != nil && *has != *f.add.BaseRowID
+	})
+}
+
+// bare are the files that stay and lack the row ids that they are to have.
+func (p *clone) bare(now *delta.Snapshot) []clonedFile {
+	if now == nil {
+		return nil
+	}
+	var out []clonedFile
+	for _, f := range p.files {
+		live, ok := now.Live(f.data.to)
+		if ok && live.DeletionVector.ID() == f.add.DeletionVector.ID() && untracked(live, &f.add, p.of) {
+			f.add.DataChange = false
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
+// adds are the adds of files, with their statistics and row ids.
+func (p *clone) adds(ctx context.Context, now *delta.Snapshot, files []clonedFile) ([]delta.Action, error) {
 	sources := make([]*delta.Add, len(files))
 	for i, f := range files {
 		sources[i] = f.source
@@ -58,10 +107,17 @@ func (p *clone) adds(ctx context.Context, files []clonedFile) ([]delta.Action, e
 	if err != nil {
 		return nil, err
 	}
+	removed := idsRemoved(now)
 	out := make([]delta.Action, len(files))
 	for i := range files {
 		add := files[i].add
 		add.Stats, add.StatsDeferred = stats[i], false
+		if p.own {
+			add.BaseRowID = nil
+		}
+		if r := removed[add.Key]; r != nil {
+			add.BaseRowID, add.CommitVersion = r.BaseRowID, r.CommitVersion
+		}
 		out[i] = delta.Action{Add: &add}
 	}
 	return out, nil

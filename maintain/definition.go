@@ -26,8 +26,8 @@ var ofTheLog = []string{
 }
 
 // definitionBack are the actions that give a table the definition that it had, with the numbers that its
-// identity columns gave since.
-func definitionBack(now, then *delta.Snapshot, given *numbers) ([]delta.Action, error) {
+// identity columns gave since, and the ids that columns got. anew says that the row ids that it had are not those of now.
+func definitionBack(now, then *delta.Snapshot, given *given, anew bool) ([]delta.Action, error) {
 	var out []delta.Action
 	if p := united(now.Protocol(), then.Protocol()); p != now.Protocol() {
 		out = append(out, delta.Action{Protocol: p})
@@ -36,6 +36,7 @@ func definitionBack(now, then *delta.Snapshot, given *numbers) ([]delta.Action, 
 	if err != nil {
 		return nil, err
 	}
+	hide(m, now, anew)
 	if !sameMetadata(m, now.Metadata()) {
 		out = append(out, delta.Action{Metadata: m})
 	}
@@ -51,7 +52,7 @@ func sameMetadata(a, b *delta.Metadata) bool {
 }
 
 // metadataBack is the metadata that then had, with what must not go back.
-func metadataBack(now, then *delta.Snapshot, given *numbers) (*delta.Metadata, error) {
+func metadataBack(now, then *delta.Snapshot, given *given) (*delta.Metadata, error) {
 	is, m := now.Metadata(), *then.Metadata()
 	m.ID, m.CreatedTime = is.ID, is.CreatedTime
 	m.Configuration = maps.Clone(m.Configuration)
@@ -68,12 +69,12 @@ func metadataBack(now, then *delta.Snapshot, given *numbers) (*delta.Metadata, e
 	if err != nil {
 		return nil, err
 	}
-	b := &schemaBack{next: max(maxID(is), maxID(&m))}
+	b := &schemaBack{next: max(maxID(is), maxID(&m)), given: given.columns}
 	b.mapped = now.Mapping() != delta.MappingNone && then.Mapping() == delta.MappingNone
-	changed := b.fields(schema, now.Schema())
-	changed = given.stand(schema) || changed
+	changed := b.fields("", schema, now.Schema())
+	changed = given.numbers.stand(schema) || changed
 	if b.mapped {
-		m.Configuration[mappingMode] = is.Configuration[mappingMode]
+		m.Configuration[mappingMode] = string(delta.MappingName) // files from before it have no field ids
 	}
 	if b.next > 0 {
 		m.Configuration[mappingMaxID] = strconv.FormatInt(b.next, 10)
@@ -84,6 +85,19 @@ func metadataBack(now, then *delta.Snapshot, given *numbers) (*delta.Metadata, e
 	return &m, nil
 }
 
+// hide keeps the names of hidden columns while row tracking stays: those that the table has now where it did not have any,
+// and where those in older files hold ids that count no more.
+func hide(m *delta.Metadata, now *delta.Snapshot, anew bool) {
+	if !now.Protocol().Supports(trackingFeature) {
+		return
+	}
+	for _, key := range hiddenColumns {
+		if name, ok := now.Property(key); ok && (anew || m.Configuration[key] == "") {
+			m.Configuration[key] = name
+		}
+	}
+}
+
 func maxID(m *delta.Metadata) int64 {
 	n, _ := strconv.ParseInt(m.Configuration[mappingMaxID], 10, 64)
 	return n
@@ -91,49 +105,71 @@ func maxID(m *delta.Metadata) int64 {
 
 // schemaBack carries over to an old schema what stands in the new one.
 type schemaBack struct {
-	mapped bool  // the table has column mapping since: fields get their old names as physical ones
-	next   int64 // the greatest column id given
+	mapped bool                       // the table has column mapping since: fields get their old names as physical ones
+	next   int64                      // the greatest column id given
+	given  map[string]json.RawMessage // the ids that columns got before, by their place in files
 }
 
 // fields changes the fields of a struct that was parsed for it. is is the struct that the table has
 // now; nil if it has none in its place.
-func (b *schemaBack) fields(was, is *delta.Struct) bool {
+func (b *schemaBack) fields(place string, was, is *delta.Struct) bool {
 	changed := false
 	for i := range was.Fields {
 		f := &was.Fields[i]
+		at := place + "\x00" + physical(f)
 		since := counterpart(f, is)
 		if b.mapped {
-			b.name(f, since)
+			b.name(at, f, since)
 			changed = true
 		}
 		var next delta.Type
 		if since != nil {
 			next = since.Type
 		}
-		changed = b.within(f.Type, next) || changed
+		changed = b.within(at, f.Type, next) || changed
 	}
 	return changed
 }
 
-func (b *schemaBack) within(was, is delta.Type) bool {
+func (b *schemaBack) within(place string, was, is delta.Type) bool {
 	switch t := was.(type) {
 	case *delta.Struct:
 		s, _ := is.(*delta.Struct)
-		return b.fields(t, s)
+		return b.fields(place, t, s)
 	case *delta.Array:
-		if s, ok := is.(*delta.Array); ok {
-			return b.within(t.Element, s.Element)
+		s, ok := is.(*delta.Array)
+		if !ok {
+			s = &delta.Array{}
 		}
-		return b.within(t.Element, nil)
+		return b.within(place+"\x00element", t.Element, s.Element)
 	case *delta.Map:
 		s, ok := is.(*delta.Map)
 		if !ok {
 			s = &delta.Map{}
 		}
-		key := b.within(t.Key, s.Key)
-		return b.within(t.Value, s.Value) || key
+		key := b.within(place+"\x00key", t.Key, s.Key)
+		return b.within(place+"\x00value", t.Value, s.Value) || key
 	}
 	return false
+}
+
+// columnIDs notes the ids that the fields of a type have, by their place in files. A field has its id for good.
+func columnIDs(place string, t delta.Type, out map[string]json.RawMessage) {
+	switch t := t.(type) {
+	case *delta.Struct:
+		for i := range t.Fields {
+			at := place + "\x00" + physical(&t.Fields[i])
+			if id := t.Fields[i].Metadata[fieldID]; id != nil {
+				out[at] = id
+			}
+			columnIDs(at, t.Fields[i].Type, out)
+		}
+	case *delta.Array:
+		columnIDs(place+"\x00element", t.Element, out)
+	case *delta.Map:
+		columnIDs(place+"\x00key", t.Key, out)
+		columnIDs(place+"\x00value", t.Value, out)
+	}
 }
 
 // counterpart is the field that has the same data in files: by its physical name.
@@ -158,10 +194,10 @@ func physical(f *delta.Field) string {
 }
 
 // name gives a field its place in files under column mapping.
-func (b *schemaBack) name(f, since *delta.Field) {
+func (b *schemaBack) name(place string, f, since *delta.Field) {
 	name, _ := json.Marshal(physical(f))
-	id := json.RawMessage(nil)
-	if since != nil {
+	id := b.given[place]
+	if since != nil && since.Metadata[fieldID] != nil {
 		id = since.Metadata[fieldID]
 	}
 	if id == nil {

@@ -1,13 +1,11 @@
 package maintain
 
 import (
-	"context"
 	"encoding/json"
 	"slices"
 	"strconv"
 
 	"github.com/idemtable/idem/delta"
-	"github.com/idemtable/idem/internal/inside"
 )
 
 // numbers are the last numbers that the identity columns of a version gave, in it or since. A column is known by its
@@ -31,31 +29,6 @@ func numbersOf(then *delta.Snapshot) *numbers {
 		}
 	}
 	return n
-}
-
-// numbersSince are those of a version and of the commits after it. What such a column gave before it was dropped
-// stands in them alone.
-func numbersSince(ctx context.Context, in *inside.Table, then, now *delta.Snapshot) (*numbers, error) {
-	n := numbersOf(then)
-	if len(n.columns) == 0 {
-		return n, nil
-	}
-	n.take(now.Schema(), now.Mapping() != delta.MappingNone)
-	err := in.Log.ReadCommits(ctx, then.Version()+1, now.Version()-1, func(_ int64, actions []delta.Action) error {
-		for _, a := range actions {
-			if a.Metadata == nil {
-				continue
-			}
-			schema, err := delta.ParseSchema(a.Metadata.SchemaString)
-			if err != nil {
-				return err
-			}
-			mode := a.Metadata.Configuration[mappingMode]
-			n.take(schema, mode != "" && mode != string(delta.MappingNone))
-		}
-		return nil
-	})
-	return n, err
 }
 
 // take looks for greater numbers in another schema of the table.

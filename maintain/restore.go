@@ -75,9 +75,11 @@ func (r *Restored) String() string {
 // its clustering columns, in one commit that readers and other engines see as a RESTORE. History
 // stays, so that a later call can go forward again.
 //
-// What must not go back stays as it is: the protocol keeps every feature that the table has since, ids
-// of columns and row ids are not given out again, identity columns go on where they were, also those that were
-// dropped since, and the table's timestamps and column mapping stay on. Domains of users (of metadata that idem and Spark do not know)
+// What must not go back stays as it is: the protocol keeps every feature that the table has since, and has those again
+// that were dropped; ids of columns and row ids are not given out again, identity columns go on where they were, also
+// those that were dropped since, and the table's timestamps and column mapping stay on: by names, where the files of the
+// version restored have no ids of columns. Rows come back with their row ids, also when row tracking was dropped
+// since; where it was dropped and enabled again they get those that they had last since then, or new ones. Domains of users (of metadata that idem and Spark do not know)
 // stay as they are, as under Spark, whose RESTORE brings back the clustering alone.
 //
 // Tags of AppendWithTxn and its like that were recorded after the version restored are taken back:
@@ -141,22 +143,15 @@ func (p *restore) Plan(ctx context.Context, now *delta.Snapshot) (*plan.Proposal
 	if err != nil {
 		return nil, err
 	}
-	given, err := numbersSince(ctx, p.in, p.then, now)
+	bare, err := p.bare(ctx, now)
 	if err != nil {
 		return nil, err
 	}
-	actions, err := definitionBack(now, p.then, given)
+	actions, err := p.definition(ctx, now, slices.Concat(back, bare))
 	if err != nil {
 		return nil, err
 	}
-	for _, f := range gone {
-		actions = append(actions, p.in.Env.Remove(f, true))
-		p.out.FilesRemoved, p.out.BytesRemoved = p.out.FilesRemoved+1, p.out.BytesRemoved+f.Size
-	}
-	for _, f := range back {
-		actions = append(actions, delta.Action{Add: f})
-		p.out.FilesRestored, p.out.BytesRestored = p.out.FilesRestored+1, p.out.BytesRestored+f.Size
-	}
+	actions = append(actions, p.files(gone, back, bare)...)
 	actions = append(actions, p.tagsBack(now)...)
 	if len(actions) == 0 {
 		return nil, nil
@@ -165,6 +160,42 @@ func (p *restore) Plan(ctx context.Context, now *delta.Snapshot) (*plan.Proposal
 		Operation: "RESTORE", Parameters: p.parameters(), Metrics: p.metrics(), Actions: actions,
 		Reads: commit.Reads{Everything: true},
 	}, nil
+}
+
+// definition are the actions that give the table the definition that it had. The files that come back, and those that
+// were bare, get their row ids.
+func (p *restore) definition(ctx context.Context, now *delta.Snapshot, adds []*delta.Add) ([]delta.Action, error) {
+	given, err := givenSince(ctx, p.in, p.then, now, adds)
+	if err != nil {
+		return nil, err
+	}
+	out, err := definitionBack(now, p.then, given, given.ids.anew)
+	if err != nil {
+		return nil, err
+	}
+	given.ids.give(adds, now)
+	mark, err := commit.RowIDMark(now)
+	if given.ids.mark > mark && (now.Protocol().Supports(trackingFeature) || p.then.Protocol().Supports(trackingFeature)) {
+		d := commit.RowIDDomainOf(given.ids.mark)
+		out = append(out, delta.Action{Domain: &d})
+	}
+	return out, err
+}
+
+// files are the actions of files. That of one that was bare brings nothing back: it was there.
+func (p *restore) files(gone, back, bare []*delta.Add) (out []delta.Action) {
+	for _, f := range gone {
+		out = append(out, p.in.Env.Remove(f, true))
+		p.out.FilesRemoved, p.out.BytesRemoved = p.out.FilesRemoved+1, p.out.BytesRemoved+f.Size
+	}
+	for _, f := range back {
+		out = append(out, delta.Action{Add: f})
+		p.out.FilesRestored, p.out.BytesRestored = p.out.FilesRestored+1, p.out.BytesRestored+f.Size
+	}
+	for _, f := range bare {
+		out = append(out, delta.Action{Add: f})
+	}
+	return out
 }
 
 // load finds the version to go back to, once: it never changes.
@@ -205,8 +236,7 @@ func changed(a, b *delta.Snapshot) []*delta.Add {
 	return out
 }
 
-// complete makes adds of files that come back: they are there, they have their statistics, and the row
-// ids that they were given since.
+// complete makes adds of files that come back: they are there, and have their statistics.
 func (p *restore) complete(ctx context.Context, now *delta.Snapshot, files []*delta.Add) ([]*delta.Add, error) {
 	old := p.longGone(now, files)
 	if err := p.vacuumed(ctx, now, old); err != nil {
@@ -218,37 +248,34 @@ func (p *restore) complete(ctx context.Context, now *delta.Snapshot, files []*de
 	if err := p.wary(now, old); err != nil {
 		return nil, err
 	}
+	return p.adds(ctx, files, true)
+}
+
+// bare are the files that stay and lack the row ids that they are to have, as after a drop of row tracking.
+func (p *restore) bare(ctx context.Context, now *delta.Snapshot) ([]*delta.Add, error) {
+	var files []*delta.Add
+	for f := range p.then.Files() {
+		live, ok := now.Live(f.Key)
+		if ok && live.DeletionVector.ID() == f.DeletionVector.ID() && untracked(live, f, p.then) {
+			files = append(files, f)
+		}
+	}
+	return p.adds(ctx, files, false)
+}
+
+// adds are the adds of files of the version, with their statistics.
+func (p *restore) adds(ctx context.Context, files []*delta.Add, dataChange bool) ([]*delta.Add, error) {
 	stats, err := p.in.Log.Stats(ctx, p.then, files)
 	if err != nil {
 		return nil, err
 	}
-	given := rowIDsGiven(now)
 	out := make([]*delta.Add, len(files))
 	for i, f := range files {
 		add := *f
-		add.Stats, add.StatsDeferred, add.DataChange = stats[i], false, true
-		if r := given[add.Key]; add.BaseRowID == nil && r != nil {
-			add.BaseRowID, add.CommitVersion = r.BaseRowID, r.CommitVersion
-		}
+		add.Stats, add.StatsDeferred, add.DataChange = stats[i], false, dataChange
 		out[i] = &add
 	}
 	return out, nil
-}
-
-// rowIDsGiven are the removed files that have row ids, by key. A file that had none in an old version
-// may have been given some before it was removed, and keeps them for good: by the protocol
-// a file that is added again has the ids of its last add.
-func rowIDsGiven(now *delta.Snapshot) map[string]*delta.Remove {
-	if !now.Protocol().Supports("rowTracking") {
-		return nil
-	}
-	out := map[string]*delta.Remove{}
-	for r := range now.Tombstones() {
-		if r.BaseRowID != nil {
-			out[r.Key] = r
-		}
-	}
-	return out
 }
 
 // mostNamed is the number of files that an error names.

@@ -197,7 +197,7 @@ func checkMetadata(in *Intent, base State, w *Winner) Verdict {
 func checkDomains(in *Intent, _ State, w *Winner) Verdict {
 	for _, ours := range in.Actions {
 		for _, theirs := range w.Actions {
-			if ours.Domain != nil && theirs.Domain != nil && ours.Domain.Domain == theirs.Domain.Domain && ours.Domain.Domain != rowTrackingDomain {
+			if ours.Domain != nil && theirs.Domain != nil && ours.Domain.Domain == theirs.Domain.Domain && ours.Domain.Domain != RowIDDomain {
 				return replan(RuleDomain, "domain %q changed", ours.Domain.Domain)
 			}
 		}

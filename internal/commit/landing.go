@@ -32,6 +32,9 @@ type Landing struct {
 	After int64
 }
 
+// RowIDDomain is the domain of the greatest row id that was given.
+const RowIDDomain = "delta.rowTracking"
+
 // The features and names that a landing looks at.
 const (
 	timestampsFeature  = "inCommitTimestamp"
@@ -41,7 +44,6 @@ const (
 
 	rowTrackingFeature   = "rowTracking"
 	rowTrackingSuspended = "delta.rowTrackingSuspended"
-	rowTrackingDomain    = "delta.rowTracking"
 )
 
 // TimestampsInCommits says whether the commits of a table carry their timestamps.
@@ -206,15 +208,15 @@ func (in *Intent) trackRows(body []delta.Action, l Landing) ([]delta.Action, err
 	if p == nil || m == nil || !p.Supports(rowTrackingFeature) || strings.EqualFold(m.Configuration[rowTrackingSuspended], "true") {
 		return body, nil
 	}
-	mark, err := rowIDMark(l.Table)
+	mark, err := RowIDMark(l.Table)
 	if err != nil {
 		return nil, err
 	}
 	kept := body[:0]
 	was := mark
 	for _, a := range body {
-		if a.Domain != nil && a.Domain.Domain == rowTrackingDomain && !a.Domain.Removed {
-			own, err := parseMark(a.Domain.Configuration)
+		if a.Domain != nil && a.Domain.Domain == RowIDDomain && !a.Domain.Removed {
+			own, err := ParseRowIDMark(a.Domain.Configuration)
 			if err != nil {
 				return nil, err
 			}
@@ -244,9 +246,8 @@ func (in *Intent) trackRows(body []delta.Action, l Landing) ([]delta.Action, err
 		kept[i].Add = &add
 	}
 	if mark != was {
-		kept = append(kept, delta.Action{Domain: &delta.DomainMetadata{
-			Domain: rowTrackingDomain, Configuration: `{"rowIdHighWaterMark":` + strconv.FormatInt(mark, 10) + `}`,
-		}})
+		d := RowIDDomainOf(mark)
+		kept = append(kept, delta.Action{Domain: &d})
 	}
 	return kept, nil
 }
@@ -275,24 +276,30 @@ func numRecords(add *delta.Add) (int64, error) {
 	return 0, fmt.Errorf("%w: row tracking needs the number of rows of each file, and the statistics of %s do not say it", delta.ErrUnsupported, add.Path)
 }
 
-// rowIDMark is the greatest row id that was given, -1 if none was.
-func rowIDMark(table *delta.Snapshot) (int64, error) {
+// RowIDDomainOf is the domain that says which row id is the greatest that was given.
+func RowIDDomainOf(mark int64) delta.DomainMetadata {
+	return delta.DomainMetadata{Domain: RowIDDomain, Configuration: `{"rowIdHighWaterMark":` + strconv.FormatInt(mark, 10) + `}`}
+}
+
+// RowIDMark is the greatest row id that was given, -1 if none was.
+func RowIDMark(table *delta.Snapshot) (int64, error) {
 	if table == nil {
 		return -1, nil
 	}
-	d, ok := table.Domain(rowTrackingDomain)
+	d, ok := table.Domain(RowIDDomain)
 	if !ok {
 		return -1, nil
 	}
-	return parseMark(d.Configuration)
+	return ParseRowIDMark(d.Configuration)
 }
 
-func parseMark(text string) (int64, error) {
+// ParseRowIDMark reads the configuration of the domain.
+func ParseRowIDMark(text string) (int64, error) {
 	var c struct {
 		Mark *int64 `json:"rowIdHighWaterMark"`
 	}
 	if err := json.Unmarshal([]byte(text), &c); err != nil {
-		return 0, fmt.Errorf("%w: the domain %s holds %q, which is no row-id high-water mark: %w", delta.ErrCorrupt, rowTrackingDomain, text, err)
+		return 0, fmt.Errorf("%w: the domain %s holds %q, which is no row-id high-water mark: %w", delta.ErrCorrupt, RowIDDomain, text, err)
 	}
 	if c.Mark == nil {
 		return -1, nil
