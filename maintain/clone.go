@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
 
@@ -158,7 +157,7 @@ func (p *clone) Plan(ctx context.Context, now *delta.Snapshot) (*plan.Proposal, 
 			return nil, err
 		}
 		p.own = p.ownIDs(now)
-		actions, err = p.onward(now)
+		actions, err = definitionOnward(now, p.of, p.own)
 	}
 	if err != nil {
 		return nil, err
@@ -247,7 +246,8 @@ func operationOf(actions []delta.Action) string {
 	return "no operation is named"
 }
 
-// otherThan says how a table differs from the copy that it was of a version, "" if it does not.
+// otherThan says how a table differs from the copy that it was of a version, "" if it does not. Features that the source
+// does not have may be from a version before.
 func (p *clone) otherThan(ctx context.Context, now *delta.Snapshot, of int64) (string, error) {
 	then, files := p.of, p.files
 	if of < p.of.Version() {
@@ -259,13 +259,12 @@ func (p *clone) otherThan(ctx context.Context, now *delta.Snapshot, of int64) (s
 			return "", err
 		}
 	}
-	is, was := *now.Metadata(), *then.Metadata()
-	is.Configuration, was.Configuration = withoutLog(is.Configuration), withoutLog(was.Configuration)
+	definition, err := definitionOnward(now, then, true)
 	switch {
-	case !sameMetadata(&is, &was):
+	case err != nil:
+		return "", err
+	case len(definition) > 0:
 		return "its definition is another", nil
-	case !slices.Equal(now.Protocol().Features(), then.Protocol().Features()):
-		return "it has other table features", nil
 	case now.NumFiles() != len(files):
 		return fmt.Sprintf("it has %d files and not %d", now.NumFiles(), len(files)), nil
 	}
@@ -281,15 +280,6 @@ func (p *clone) otherThan(ctx context.Context, now *delta.Snapshot, of int64) (s
 		}
 	}
 	return "", nil
-}
-
-// withoutLog leaves out the properties that a copy has of its own.
-func withoutLog(configuration map[string]string) map[string]string {
-	out := maps.Clone(configuration)
-	for _, key := range ofTheLog[1:] {
-		delete(out, key)
-	}
-	return out
 }
 
 // missing are the files that a table lacks.

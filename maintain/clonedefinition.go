@@ -25,22 +25,23 @@ func (p *clone) first() ([]delta.Action, error) {
 	return out, nil
 }
 
-// onward are the changes of a copy's definition and domains.
-func (p *clone) onward(now *delta.Snapshot) ([]delta.Action, error) {
-	given := &given{numbers: numbersOf(p.of)}
+// definitionOnward are the changes of a copy's definition and domains that make it one of a version. own says that its row
+// ids are its own.
+func definitionOnward(now, of *delta.Snapshot, own bool) ([]delta.Action, error) {
+	given := &given{numbers: numbersOf(of)}
 	given.numbers.take(now.Schema(), now.Mapping() != delta.MappingNone)
-	all, err := definitionBack(now, p.of, given, p.own)
+	all, err := definitionBack(now, of, given, own)
 	if err != nil {
 		return nil, err
 	}
 	out := slices.DeleteFunc(all, func(a delta.Action) bool { return a.Domain != nil })
-	for d := range p.of.Domains() {
+	for d := range of.Domains() {
 		if is, ok := now.Domain(d.Domain); d.Domain != commit.RowIDDomain && (!ok || is.Configuration != d.Configuration) {
 			out = append(out, delta.Action{Domain: &d})
 		}
 	}
 	for d := range now.Domains() {
-		if _, ok := p.of.Domain(d.Domain); d.Domain != commit.RowIDDomain && !ok {
+		if _, ok := of.Domain(d.Domain); d.Domain != commit.RowIDDomain && !ok {
 			d.Removed = true
 			out = append(out, delta.Action{Domain: &d})
 		}
@@ -49,7 +50,7 @@ func (p *clone) onward(now *delta.Snapshot) ([]delta.Action, error) {
 	if err != nil {
 		return nil, err
 	}
-	mark, err := commit.RowIDMark(p.of)
+	mark, err := commit.RowIDMark(of)
 	if mark > is { // it is never lowered, nor taken away: the copy keeps the feature
 		d := commit.RowIDDomainOf(mark)
 		out = append(out, delta.Action{Domain: &d})

@@ -365,3 +365,56 @@ func (f *follow) look(before *idem.Table, what string) {
 	f.table = now
 	require.Equal(f.t, idem.Unchanged, f.restore(maintain.Version(to)).Outcome)
 }
+
+// A copy keeps the features that its source dropped. That is not writing to it, also where its log no longer tells.
+func TestCloneOnwardWhileFeaturesComeAndGo(t *testing.T) {
+	for _, c := range toggled {
+		for _, first := range []bool{true, false} {
+			t.Run(fmt.Sprint(c.feature, first), func(t *testing.T) {
+				f, to := newFixture(t, idem.Definition{}), store.NewMem()
+				f.append(row{"a", 1, "x"}, row{"a", 2, "y"})
+				onward := func() {
+					f.table = f.other()
+					f.append(row{"b", int64(f.table.Version()) + 10, "z"})
+					copy, res := cloned(t, f.other(), to, maintain.Clone{})
+					require.Equal(t, idem.Committed, res.Outcome)
+					require.Equal(t, allRows(t, f.other()), allRows(t, copy))
+					forget(t, copy, to)
+					_, res = cloned(t, f.other(), to, maintain.Clone{})
+					require.Equal(t, idem.Unchanged, res.Outcome)
+				}
+				if first {
+					onward()
+				}
+				enable(f, f.other(), c.feature)
+				onward()
+				drop(f, f.other(), c.feature)
+				onward()
+				onward()
+				enable(f, f.other(), c.feature)
+				onward()
+				onward()
+			})
+		}
+	}
+}
+
+// forget has a vacuum's commit follow, and no other be left.
+func forget(t *testing.T, table *idem.Table, st store.Store) {
+	version := table.Version() + 1
+	info := delta.CommitInfo{Operation: "VACUUM START", Timestamp: version}
+	if on, _ := table.Snapshot().Property("delta.enableInCommitTimestamps"); on == "true" {
+		at := 1_800_000_000_000 + version
+		info.InCommitTimestamp = &at
+	}
+	data, err := delta.EncodeCommit([]delta.Action{{CommitInfo: &info}})
+	require.NoError(t, err)
+	require.NoError(t, st.PutIfAbsent(t.Context(), delta.CommitKey(version), data))
+	table, err = idem.OpenStore(t.Context(), st, idem.Options{})
+	require.NoError(t, err)
+	_, err = maintain.Checkpoint(t.Context(), table)
+	require.NoError(t, err)
+	for v := range version {
+		require.NoError(t, st.Delete(t.Context(), delta.CommitKey(v), delta.ChecksumKey(v)))
+	}
+}
