@@ -87,6 +87,22 @@ func TestBadRowsAreRefusedAndNothingChanges(t *testing.T) {
 			_, err := t.Merge(ctx, rowsOf(order{"d1", 50, 9, "z"}), byID)
 			return err
 		}, []string{"id=50", "Duplicates", "AllowTargetDuplicates"}},
+		{"NullKeys that are none", func(ctx context.Context, t *idem.Table) error {
+			_, err := t.Merge(ctx, rowsOf(), idem.Merge{On: []string{"id"}, Unguarded: true, NullKeys: 7})
+			return err
+		}, []string{"Merge.NullKeys is 7"}},
+		{"NullKeys of a dedupe that are none", func(ctx context.Context, t *idem.Table) error {
+			_, _, err := idem.DedupeRows(ctx, rowsOf(), idem.Dedupe{On: []string{"id"}, NullKeys: -1})
+			return err
+		}, []string{"Dedupe.NullKeys is -1"}},
+		{"arguments of a condition that is not there", func(ctx context.Context, t *idem.Table) error {
+			_, err := t.Merge(ctx, rowsOf(), idem.Merge{On: []string{"id"}, Unguarded: true, DeleteArgs: []any{1}})
+			return err
+		}, []string{"DeleteWhen is empty, and there are 1 arguments for it"}},
+		{"arguments of a slice that is not there", func(ctx context.Context, t *idem.Table) error {
+			_, err := t.ReplaceWhere(ctx, rowsOf(), idem.ReplaceWhere{Args: []any{1, 2}})
+			return err
+		}, []string{"Where is empty, and there are 2 arguments for it"}},
 		{"neither Newer nor Unguarded", func(ctx context.Context, t *idem.Table) error {
 			_, err := t.Merge(ctx, rowsOf(), idem.Merge{On: []string{"id"}})
 			return err

@@ -55,6 +55,9 @@ func DedupeRows(ctx context.Context, rows array.RecordReader, r Dedupe) (array.R
 	if err := r.Options.validate(); err != nil {
 		return nil, DedupeStats{}, wrap(op, "stream", -1, 0, err)
 	}
+	if err := r.NullKeys.validate("Dedupe"); err != nil {
+		return nil, DedupeStats{}, wrap(op, "stream", -1, 0, err)
+	}
 	schema, err := delta.FromArrow(rows.Schema())
 	if err != nil {
 		return nil, DedupeStats{}, wrap(op, "stream", -1, 0, err)

@@ -26,6 +26,13 @@ const (
 	MatchNulls
 )
 
+func (n NullKeys) validate(verb string) error {
+	if n != RefuseNulls && n != MatchNulls {
+		return fmt.Errorf("%w: %s.NullKeys is %d; it is RefuseNulls or MatchNulls", ErrInput, verb, n)
+	}
+	return nil
+}
+
 // Action is what a clause of a merge does with a row.
 type Action int
 
@@ -222,7 +229,10 @@ func (r *Merge) plan() (plan.MergeRequest, error) {
 		MatchNulls: r.NullKeys == MatchNulls, AllowTargetDuplicates: r.AllowTargetDuplicates, AllowEmpty: r.AllowEmpty,
 		Evolve: r.Evolve || r.Txn.Evolve, Once: r.Txn.given(),
 	}
-	var err error
+	err := r.NullKeys.validate("Merge")
+	if err != nil {
+		return p, err
+	}
 	if p.DeleteWhen, err = condition("DeleteWhen", r.DeleteWhen, r.DeleteArgs, r.DeleteCondition); err != nil {
 		return p, err
 	}

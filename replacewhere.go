@@ -130,6 +130,8 @@ func condition(name, text string, args []any, tree expr.Expr) (expr.Expr, error)
 		return tree, nil
 	case text == "" && len(args) == 0:
 		return nil, nil
+	case text == "":
+		return nil, fmt.Errorf("%w: %s is empty, and there are %d arguments for it", ErrInput, name, len(args))
 	}
 	e, err := expr.Parse(text, args...)
 	if err != nil {

@@ -42,6 +42,20 @@ func TestATableThatWasLeftOpen(t *testing.T) {
 		require.Equal(t, idem.Committed, res.Outcome)
 	})
 
+	t.Run("appends under a definition of long ago: it says since when", func(t *testing.T) {
+		f := tabletest.New(t, 5, tabletest.Definition(nil, nil))
+		old, err := idem.OpenStore(f.Context, f.Store, f.Options)
+		require.NoError(t, err)
+		_, err = maintain.AlterTable(f.Context, f.Table, maintain.Alter{Changes: []maintain.Change{maintain.AddConstraint{Name: "some", Check: "id > 0"}}})
+		require.NoError(t, err)
+		_, err = old.Append(f.Context, rows(), idem.Append{Reason: "test"})
+		require.ErrorIs(t, err, idem.ErrConflict)
+		require.ErrorContains(t, err, "the property delta.constraints.some changed between version 0, which the call was planned on, and version 1; call again")
+		require.True(t, idem.SafeToRunAgain(err))
+		_, err = old.Append(f.Context, rows(), idem.Append{Reason: "test"})
+		require.NoError(t, err)
+	})
+
 	t.Run("moves back a tag that was recorded since", func(t *testing.T) {
 		f := tabletest.New(t, 2, tabletest.Definition(nil, nil))
 		old, err := idem.OpenStore(f.Context, f.Store, f.Options)

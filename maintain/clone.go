@@ -86,7 +86,7 @@ func CloneTableStore(ctx context.Context, t *idem.Table, s store.Store, c Clone,
 	if s == nil {
 		return nil, nil, src.Fail(opClone, fmt.Errorf("%w: the store is nil", idem.ErrInput))
 	}
-	if err := apart(src.Store.URL(), s.URL()); err != nil {
+	if err := apart(src.Store, s); err != nil {
 		return nil, nil, src.Fail(opClone, err)
 	}
 	p := &clone{src: src, to: c.Of}

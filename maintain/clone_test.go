@@ -368,3 +368,14 @@ func TestCloneOntoItsSourceOrIntoItsLog(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, found, 2, "version 0 and its checksum")
 }
+
+// TestCloneIntoItsOwnStore: a store in memory has no place by which it could be told from another, and is the same one or not.
+func TestCloneIntoItsOwnStore(t *testing.T) {
+	f := newFixture(t, idem.Definition{})
+	_, _, err := maintain.CloneTableStore(t.Context(), f.table, f.table.Store(), maintain.Clone{}, f.options())
+	require.ErrorIs(t, err, idem.ErrInput)
+	require.ErrorContains(t, err, "the source's own")
+	_, res, err := maintain.CloneTableStore(t.Context(), f.table, store.NewMem(), maintain.Clone{}, f.options())
+	require.NoError(t, err)
+	require.Equal(t, idem.Committed, res.Outcome, "another one is fine")
+}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"reflect"
 	"strings"
 
 	"github.com/idemtable/idem"
@@ -167,9 +168,12 @@ func (p *clone) send(ctx context.Context, c copied, size int64) error {
 }
 
 // apart makes sure that a copy would be neither its source nor within its log. A store in memory has no
-// place of its own.
-func apart(source, place string) error {
+// place of its own: only that it is the source's own store can be told.
+func apart(from, to store.Store) error {
+	source, place := from.URL(), to.URL()
 	switch {
+	case reflect.ValueOf(from).Comparable() && reflect.ValueOf(to).Comparable() && from == to:
+		return fmt.Errorf("%w: the store of the copy is the source's own: choose another", idem.ErrInput)
 	case strings.HasPrefix(source, "mem:") || strings.HasPrefix(place, "mem:"):
 	case store.Within(place, source+delta.LogDir):
 		return fmt.Errorf("%w: the place of the copy is within the source's log: choose another", idem.ErrInput)

@@ -96,7 +96,7 @@ func TestErrorsInWords(t *testing.T) {
 		_, _, err := idem.CreateStore(t.Context(), f.mem, d, f.options())
 		return err
 	}
-	const generated = `sets the column "g", which is generated as id * 2, to another value in the row with the key id=1: 7 where that is 2; nothing was changed: do not set it, and the table computes it`
+	const generated = `sets the column "g", which is generated as id * 2, to another value in a row with id=1: 7 where that is 2; nothing was changed: do not set it, and the table computes it`
 	for _, c := range []struct {
 		why, says string
 		err       error

@@ -48,7 +48,7 @@ func TestUpdateThatCannotBeRepeated(t *testing.T) {
 	request := maintain.Update{Where: "TRUE", Set: map[string]string{"id": "id + 1"}}
 	_, err := maintain.UpdateTable(t.Context(), f.table, request)
 	require.ErrorIs(t, err, idem.ErrInput)
-	require.ErrorContains(t, err, "a second call with the same rows would change the table again")
+	require.ErrorContains(t, err, "a second call would change the table again: a row with p=\"a\", which this call updates, would be updated by Update (id: 2 to 3), one of 2 such rows; nothing was changed: give the call a Txn, so that the repeat is skipped; or a Where that is not TRUE once it was applied")
 	require.Equal(t, []string{"a/1/x", "a/2/y"}, f.rows())
 	request.Txn = idem.Txn{AppID: "raise", Version: 1}
 	res, err := maintain.UpdateTable(t.Context(), f.table, request)

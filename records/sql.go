@@ -210,10 +210,15 @@ func newSQLAppender(b array.Builder, f Format) sqlAppender {
 		}))
 	}
 	// Integers and decimals: the text of an integer is exact.
+	_, decimal := b.(*array.Decimal128Builder)
 	return orText(text, func(v any) *fault {
 		digits, ok := integerText(v)
 		if !ok {
-			return unfit(v)
+			f := unfit(v)
+			if decimal {
+				f.why += " to text"
+			}
+			return f
 		}
 		if why := text(digits); why != "" {
 			return badText("", digits, why)
@@ -243,7 +248,7 @@ func orText(text textAppender, other sqlAppender) sqlAppender {
 
 // unfit refuses a Go value of a type that the column does not take.
 func unfit(v any) *fault {
-	return &fault{value: clip(fmt.Append(nil, v)), why: fmt.Sprintf("is a %T, which the column does not take as it is; cast it in the query, to text if it is a decimal", v)}
+	return &fault{value: clip(fmt.Append(nil, v)), why: fmt.Sprintf("is a %T, which the column does not take as it is; cast it in the query", v)}
 }
 
 func integerText(v any) ([]byte, bool) {
@@ -301,6 +306,8 @@ func sqlBool(b *array.BooleanBuilder) sqlAppender {
 			b.Append(true)
 		case ok && string(digits) == "0":
 			b.Append(false)
+		case ok:
+			return &fault{value: string(digits), why: "is no boolean, of numbers 0 and 1 are; compare it in the query (x <> 0)"}
 		default:
 			return unfit(v)
 		}

@@ -220,7 +220,7 @@ func TestStructTypeErrors(t *testing.T) {
 		"rows are structs with a field for each column, and int is none":                           records.SchemaOf[int],
 		"rows are structs with a field for each column, and *records_test.line is none":            records.SchemaOf[*line],
 		"rows are structs with a field for each column, and time.Time is none":                     records.SchemaOf[time.Time],
-		"struct {} has no field that is a column":                                                  records.SchemaOf[struct{}],
+		"break a rule: struct {} has no field that is a column":                                    records.SchemaOf[struct{}],
 		"field .In[].C: chan int (chan) is no type of a column; tag it `idem:\"-\"`":               records.SchemaOf[struct{ In []inner }],
 		"field .F: func() (func) is no type":                                                       records.SchemaOf[struct{ F func() }],
 		"field .V: interface {} (interface) is no type":                                            records.SchemaOf[struct{ V any }],

@@ -135,7 +135,7 @@ func (c *compiler) structure(t reflect.Type, path string) ([]fieldPlan, error) {
 		return nil, err
 	}
 	if len(fields) == 0 {
-		return nil, fmt.Errorf("%s: %s has no field that is a column: none is exported, or all are tagged `idem:\"-\"`", path, t)
+		return nil, fmt.Errorf("%s has no field that is a column: none is exported, or all are tagged `idem:\"-\"`", named(path, t))
 	}
 	seen := map[string]string{}
 	for _, f := range fields {
@@ -145,6 +145,14 @@ func (c *compiler) structure(t reflect.Type, path string) ([]fieldPlan, error) {
 		seen[foldName(f.name)] = f.name
 	}
 	return fields, nil
+}
+
+// named is a type and where it is; a struct without a name is nowhere but there.
+func named(path string, t reflect.Type) string {
+	if path == "" {
+		return t.String()
+	}
+	return path + ": " + t.String()
 }
 
 // flatten adds the fields of a struct that lies at index.

@@ -101,7 +101,7 @@ func (c *clause) failed(err error, index []int32, key func(int32) string) error 
 	if !errors.As(err, &row) || row.Row >= len(index) {
 		return fmt.Errorf("%s: %w", c.name, err)
 	}
-	return fmt.Errorf("%w: %s, at %s: the row with the key %s: %w; nothing was changed", delta.ErrInput, c.name, row.Expr, key(index[row.Row]), row.Err)
+	return fmt.Errorf("%w: %s, at %s: %s: %w; nothing was changed", delta.ErrInput, c.name, row.Expr, key(index[row.Row]), row.Err)
 }
 
 // action is what the clause of a pair does.

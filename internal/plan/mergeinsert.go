@@ -132,7 +132,7 @@ func (p *Merge) fill(ctx context.Context, out *outlet, changed []*touched) error
 			return err
 		}
 	}
-	return p.again.verdict()
+	return p.again.verdict(p.Request.keyless)
 }
 
 func (p *Merge) insertPart(ctx context.Context, out *outlet, s *source) error {

@@ -204,18 +204,25 @@ func (p *Merge) joinOthers(a *arrivals, all *pairs) error {
 	return p.keepDeletes(a, chosen(all.to, deletes))
 }
 
-// keyOf names pairs by the key of one side.
+// keyOf names the rows of pairs by the key of one side, in words; where nothing is a key, by what stands for one.
 func (p *Merge) keyOf(batch arrow.RecordBatch, columns []int, index []int32) func(pair int32) string {
-	return func(i int32) string {
-		text := ""
-		for n, c := range columns {
-			if n > 0 {
-				text += ", "
-			}
-			text += p.shape.keyPlaces[n].name(p.shape.table) + "=" + rows.Text(batch.Column(c), int(index[i]))
-		}
-		return text
+	what := "the row with the key "
+	if p.Request.keyless {
+		what = "a row with "
 	}
+	return func(i int32) string { return what + p.keyValues(batch, columns, int(index[i])) }
+}
+
+// keyValues shows the key of a row.
+func (p *Merge) keyValues(batch arrow.RecordBatch, columns []int, row int) string {
+	text := ""
+	for n, c := range columns {
+		if n > 0 {
+			text += ", "
+		}
+		text += p.shape.keyPlaces[n].name(p.shape.table) + "=" + rows.Text(batch.Column(c), row)
+	}
+	return text
 }
 
 // keepMatches remembers which source rows were met.
@@ -343,5 +350,5 @@ func (p *Merge) duplicated(ctx context.Context, s *source, row int32) error {
 		return err
 	}
 	return fmt.Errorf("%w: the table has more than one row with the key %s; nothing was changed: find them with Table.Duplicates and repair them, "+
-		"or set AllowTargetDuplicates to update them all", delta.ErrInput, p.keyOf(s.batch, p.shape.key, []int32{row})(0))
+		"or set AllowTargetDuplicates to update them all", delta.ErrInput, p.keyValues(s.batch, p.shape.key, int(row)))
 }

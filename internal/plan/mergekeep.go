@@ -61,7 +61,7 @@ func (p *Merge) keepsAt(at place, before arrow.RecordBatch, to []int32, after ar
 	}
 	for i, t := range to {
 		if !same.Equal(i, int(t)) {
-			p.fixed.add(fmt.Sprintf("the row with the key %s, whose %s is %s and would be %s",
+			p.fixed.add(fmt.Sprintf("%s, whose %s is %s and would be %s",
 				p.keyOfRow(before, int(t)), at.name(p.shape.table), rows.Text(was, int(t)), rows.Text(is, i)))
 		}
 	}

@@ -80,7 +80,7 @@ func (p *Merge) probe(ctx context.Context, snap *delta.Snapshot, files []candida
 		err = p.probeParts(ctx, snap, fresh)
 	}
 	if err == nil {
-		err = p.again.verdict()
+		err = p.again.verdict(p.Request.keyless)
 	}
 	if err != nil {
 		return err

@@ -34,13 +34,18 @@ func (r *repeats) add(n int, guard bool, what string) {
 	}
 }
 
-func (r *repeats) verdict() error {
+// verdict is the error of a call that cannot be repeated: of an update, or of a merge.
+func (r *repeats) verdict(update bool) error {
 	if r.n == 0 {
 		return nil
 	}
 	text := r.first
 	if r.n > 1 {
 		text = fmt.Sprintf("%s, one of %d such rows", text, r.n)
+	}
+	if update {
+		return fmt.Errorf("%w: a second call would change the table again: %s; nothing was changed: give the call a Txn, so that the repeat is skipped; "+
+			"or a Where that is not TRUE once it was applied", delta.ErrInput, text)
 	}
 	guard := ""
 	if r.guard {
@@ -90,7 +95,7 @@ func (l *clauses) contradicts(g *generation, given, made arrow.Array, which []in
 	}
 	for i, k := range which {
 		if c := &l.list[k]; c.set(g.column) != nil && !same.Equal(i, i) {
-			return fmt.Errorf("%w: %s sets the column %q, which is generated as %s, to another value in the row with the key %s: %s where that is %s; nothing was changed: do not set it, and the table computes it",
+			return fmt.Errorf("%w: %s sets the column %q, which is generated as %s, to another value in %s: %s where that is %s; nothing was changed: do not set it, and the table computes it",
 				delta.ErrInput, c.name, g.name, g.text, key(int32(i)), rows.Text(given, i), rows.Text(made, i))
 		}
 	}
@@ -110,7 +115,7 @@ func (p *Merge) settles(l *clauses, next *pairs, did string, key func(int32) str
 	sets, deletes := l.setting(which)
 	if len(deletes) > 0 {
 		k := deletes[0]
-		p.again.add(len(deletes), l == p.shape.matched, fmt.Sprintf("the row with the key %s, which this call %s, would be deleted by %s", key(k), did, l.list[which[k]].name))
+		p.again.add(len(deletes), l == p.shape.matched, fmt.Sprintf("%s, which this call %s, would be deleted by %s", key(k), did, l.list[which[k]].name))
 	}
 	if len(sets) == 0 {
 		return nil
@@ -120,7 +125,7 @@ func (p *Merge) settles(l *clauses, next *pairs, did string, key func(int32) str
 	if err != nil {
 		return err
 	}
-	p.again.add(len(sets), l == p.shape.matched, fmt.Sprintf("the row with the key %s, which this call %s, would be updated by %s (%s)", key(k), did, l.list[which[k]].name, shown))
+	p.again.add(len(sets), l == p.shape.matched, fmt.Sprintf("%s, which this call %s, would be updated by %s (%s)", key(k), did, l.list[which[k]].name, shown))
 	return nil
 }
 
@@ -178,7 +183,7 @@ func (p *Merge) proveGone(s *source, gone []int32) error {
 	sets, _ := l.setting(which)
 	if len(sets) > 0 {
 		k := sets[0]
-		p.again.add(len(sets), false, fmt.Sprintf("the row with the key %s, which this call deletes, would be inserted by %s; a clause of NotMatched that does nothing keeps such rows out",
+		p.again.add(len(sets), false, fmt.Sprintf("%s, which this call deletes, would be inserted by %s; a clause of NotMatched that does nothing keeps such rows out",
 			key(k), l.list[which[k]].name))
 	}
 	return nil

@@ -48,7 +48,7 @@ func (p *Merge) settle(ctx context.Context, files []candidate) (changed bool, er
 		c.Inserted += todo.Rows()
 	}
 	p.Counts = c
-	return changed, p.again.verdict()
+	return changed, p.again.verdict(p.Request.keyless)
 }
 
 // addRows adds what happens to the rows of a file.

@@ -214,10 +214,10 @@ func sameDefinition(was, is *delta.Snapshot) error {
 		return nil
 	}
 	if a.ID != b.ID {
-		return fmt.Errorf("%w: the table was dropped and made anew while the rows were written", commit.ErrConflict)
+		return fmt.Errorf("%w: the table that was at version %d was dropped and made anew", commit.ErrConflict, was.Version())
 	}
 	if why := commit.DefinitionChange(a, b); why != "" {
-		return fmt.Errorf("%w: %s while the rows were written; call again to check them against the new definition", commit.ErrConflict, why)
+		return fmt.Errorf("%w: %s between version %d, which the call was planned on, and version %d; call again to check it against the new definition", commit.ErrConflict, why, was.Version(), is.Version())
 	}
 	return nil
 }
