@@ -82,8 +82,8 @@ func (h *history) dropColumn() *deed {
 
 func (h *history) moveColumn() *deed {
 	c, after := pick(h.r, h.state.columns...), pick(h.r, h.state.columns...)
-	if c.key == after.key || h.plain {
-		return nil
+	if c.key == after.key || h.plain || h.clustered() && h.is("delta.dataSkippingNumIndexedCols") != "" {
+		return nil // Spark wants a column by which a table is clustered to stay among the first, which have statistics
 	}
 	next := h.state.clone()
 	next.columns = slices.DeleteFunc(next.columns, func(o taleColumn) bool { return o.key == c.key })
@@ -172,12 +172,15 @@ func (h *history) optimize() *deed { return h.optimizes("", maintain.Optimize{})
 
 // order sorts by a column, which Spark refuses of a table that may be clustered, even by nothing, as after an overwrite.
 func (h *history) order() *deed {
-	if h.table.Snapshot().Protocol().Supports("clustering") || h.is("delta.dataSkippingNumIndexedCols") != "" {
+	if h.clustered() || h.is("delta.dataSkippingNumIndexedCols") != "" {
 		return nil
 	}
 	name := h.state.columns[h.state.index(taleID)].name
 	return h.optimizes(" ZORDER BY ("+ticked(name)+")", maintain.Optimize{ZOrderBy: []string{name}})
 }
+
+// clustered says whether the table may be clustered.
+func (h *history) clustered() bool { return h.table.Snapshot().Protocol().Supports("clustering") }
 
 func (h *history) optimizes(by string, o maintain.Optimize) *deed {
 	d := &deed{told: "every file" + by, next: h.state.clone(), sql: []string{"OPTIMIZE " + h.sql() + by},

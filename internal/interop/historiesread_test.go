@@ -8,7 +8,9 @@ import (
 	"maps"
 	"math/rand/v2"
 	"path/filepath"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -318,6 +320,7 @@ func (h *history) lastReads() []question {
 			if h.mayRefuse(from, refused, err) {
 				return
 			}
+			a.rows, ours = h.timeless(a.rows), h.timeless(ours)
 			h.fail(spark, differ(answer{schema: a.schema, rows: ours}, a, errors.Join(err, refused)), "change data from version %d", from)
 		}})
 	}
@@ -342,6 +345,36 @@ func (h *history) mayRefuse(from int64, ours, sparks error) bool {
 			strings.Contains(sparks.Error(), "DELTA_CHANGE_DATA_FEED_INCOMPATIBLE_DATA_SCHEMA")
 	}
 	return errors.Is(ours, idem.ErrInput) && h.operation(from) == "RESTORE"
+}
+
+var (
+	versionOfRow = regexp.MustCompile(`"_commit_version":(\d+)`)
+	timeOfRow    = regexp.MustCompile(`"_commit_timestamp":"[^"]*",`)
+)
+
+// timeless leaves the time out of changes that were made before the version from which the table keeps its times in
+// commits, where the commits have one: it kept them before, until that was turned off. The protocol's time is that of the
+// file then, as idem and Spark's time travel have it; Spark's change data have the commit's.
+func (h *history) timeless(rows []string) []string {
+	text, _ := h.table.Snapshot().Property("delta.inCommitTimestampEnablementVersion")
+	since, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		return rows
+	}
+	kept := map[string]bool{}
+	for c, err := range h.table.History(h.t.Context()) {
+		if err == nil && c.Version < since && c.Info != nil && c.Info.InCommitTimestamp != nil {
+			kept[strconv.FormatInt(c.Version, 10)] = true
+		}
+	}
+	out := slices.Clone(rows)
+	for i, row := range out {
+		if m := versionOfRow.FindStringSubmatch(row); m != nil && kept[m[1]] {
+			out[i] = timeOfRow.ReplaceAllString(row, "")
+		}
+	}
+	slices.Sort(out)
+	return out
 }
 
 // operation is what a version did, by its commit.
