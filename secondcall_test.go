@@ -115,15 +115,24 @@ func TestSecondCallOfAppendWithTxn(t *testing.T) {
 			require.Empty(t, f.rows())
 		})
 	}
-	t.Run("other input, same tag, with VerifyPayload, after a change that rows do not notice", func(t *testing.T) {
-		verified := tagged
-		verified.VerifyPayload = true
-		f := begin(t, verified)
-		_, err := maintain.AlterTable(t.Context(), f.table, maintain.Alter{Changes: []maintain.Change{maintain.SetProperties{Properties: map[string]string{"delta.checkpointInterval": "7"}}}})
-		require.NoError(t, err)
-		_, err = f.other().AppendWithTxn(t.Context(), rowsOf(order{"d1", 9, 9, "x"}), verified)
-		require.ErrorIs(t, err, idem.ErrPayload)
-	})
+	for name, change := range map[string]maintain.Change{
+		"a property of the log": maintain.SetProperties{Properties: map[string]string{"delta.checkpointInterval": "7"}},
+		"deletion vectors":      maintain.SetProperties{Properties: map[string]string{"delta.enableDeletionVectors": "true"}},
+		"a column of NULLs":     maintain.AddColumn{Name: "z", Type: arrow.PrimitiveTypes.Int64},
+	} {
+		t.Run("other input, same tag, with VerifyPayload, after a change that rows do not notice: "+name, func(t *testing.T) {
+			verified := tagged
+			verified.VerifyPayload = true
+			f := begin(t, verified)
+			_, err := maintain.AlterTable(t.Context(), f.table, maintain.Alter{Changes: []maintain.Change{change}})
+			require.NoError(t, err)
+			_, err = f.other().AppendWithTxn(t.Context(), rowsOf(order{"d1", 9, 9, "x"}), verified)
+			require.ErrorIs(t, err, idem.ErrPayload)
+			res, err := f.other().AppendWithTxn(t.Context(), rowsOf(first...), verified)
+			require.NoError(t, err)
+			require.False(t, res.PayloadUnknown)
+		})
+	}
 	t.Run("older input", func(t *testing.T) {
 		f := begin(t, tagged)
 		res, err := f.table.AppendWithTxn(t.Context(), rowsOf(order{"d1", 9, 9, "x"}), idem.Txn{AppID: tagged.AppID, Version: 6})

@@ -56,6 +56,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/idemtable/idem/delta"
@@ -335,9 +336,9 @@ func (c *call) verify(ctx context.Context, snap *delta.Snapshot, version int64, 
 		"then write the others under a new version or move the tag back with RewindTxn", ErrPayload, c.txn.AppID, c.txn.Version, wrote.Version, bits.Version, n, lowBits(d))
 }
 
-// definedOtherwise says whether the table is known to have had another definition at a version: rows that were taken
-// by that one cannot be compared with rows that are taken by this. The log may not reach back so far.
-func (t *Table) definedOtherwise(ctx context.Context, snap *delta.Snapshot, version int64) (bool, error) {
+// definedOtherwise says whether the table is known to have had another definition at a version, by which it took rows
+// otherwise: those cannot be compared with rows that it takes by this one. The log may not reach back so far.
+func (t *Table) definedOtherwise(ctx context.Context, now *delta.Snapshot, version int64) (bool, error) {
 	then, err := t.log.LoadAt(ctx, version)
 	switch {
 	case errors.Is(err, ErrInput):
@@ -345,7 +346,45 @@ func (t *Table) definedOtherwise(ctx context.Context, snap *delta.Snapshot, vers
 	case err != nil:
 		return false, err
 	}
-	return commit.DefinitionChange(then.Metadata(), snap.Metadata()) != "", nil
+	was, err := rowRules(then, then)
+	if err != nil {
+		return false, err
+	}
+	is, err := rowRules(now, then)
+	return err == nil && commit.DefinitionChange(was, is) != "", err
+}
+
+const constraintPrefix = "delta.constraints."
+
+// rowRules are the part of a definition by which rows are taken: the columns and the constraints. Columns that came since
+// and are NULL where rows lack them take the same rows as before.
+func rowRules(snap, then *delta.Snapshot) (*delta.Metadata, error) {
+	m := &delta.Metadata{PartitionColumns: snap.PartitionColumns(), Configuration: map[string]string{}}
+	for key, text := range snap.Metadata().Configuration {
+		if strings.HasPrefix(key, constraintPrefix) {
+			m.Configuration[key] = text
+		}
+	}
+	kept := &delta.Struct{}
+	for i, f := range snap.Schema().Fields {
+		_, filled, err := snap.Default(i)
+		if err != nil {
+			return nil, err
+		}
+		_, generated, err := snap.Generation(i)
+		if err != nil {
+			return nil, err
+		}
+		number, err := snap.Identity(i)
+		if err != nil {
+			return nil, err
+		}
+		if then.Schema().Index(f.Name) >= 0 || !f.Nullable || filled || generated || number != nil {
+			kept.Fields = append(kept.Fields, f)
+		}
+	}
+	m.SchemaString = kept.JSON()
+	return m, nil
 }
 
 func sameTime(a, b *int64) bool { return a != nil && b != nil && *a == *b }

@@ -42,11 +42,12 @@ func (c *checker) tags(s *step) {
 		if !ok || s.returns() {
 			continue
 		}
-		if c.authors[f.Key].version == s.v && !trusted(s.after, f) {
+		switch trusts := trusted(s.after, f); {
+		case trusts:
+			c.tagged = append(c.tagged, tagged{s.v, f, s.after})
+		case c.authors[f.Key].version == s.v:
 			c.find(TagColumns, s.v, f.Path, "the tag says %q, the columns are %q", f.Tags[columnsTag], columnsOf(s.after, math.MaxInt64))
-			continue
 		}
-		c.tagged = append(c.tagged, tagged{s.v, f, s.after})
 	}
 }
 

@@ -91,8 +91,9 @@ func texts(columns []column, rows []*row) []string {
 // tag is what a table knows of an app id.
 type tag struct {
 	tabletest.Tag
-	payload string // the fingerprint of the rows that were recorded with it, "" if it is unknown
-	kept    bool   // records of payloads are kept
+	payload string   // the fingerprint of the rows that were recorded with it, "" if it is unknown
+	kept    bool     // records of payloads are kept
+	columns []column // that the table had when it was recorded
 }
 
 var noTag = tag{Tag: tabletest.NoTag}
@@ -163,6 +164,7 @@ type answer struct {
 	outcome idem.Outcome
 	err     error // the sentinel
 	tally   tally
+	unknown bool // by the model: the rows of a repeat may be compared or not
 }
 
 func (a answer) String() string {
@@ -199,7 +201,9 @@ func (s *state) tagged(txn idem.Txn, payload func() string, do func() answer) an
 		case was.Recorded > txn.Version && was.Again != txn.Version:
 			return answer{outcome: idem.Superseded}
 		case was.Again != txn.Version && txn.VerifyPayload && was.payload != "" && was.payload != payload():
-			return refused(idem.ErrPayload)
+			a := refused(idem.ErrPayload)
+			a.unknown = !s.hasAll(was.columns)
+			return a
 		}
 		return answer{outcome: idem.AlreadyApplied}
 	}
@@ -212,11 +216,18 @@ func (s *state) tagged(txn idem.Txn, payload func() string, do func() answer) an
 	if now.Tag = was.Written(txn.Version); now.Recorded == txn.Version {
 		now.payload = ""
 		if now.kept = was.kept || txn.VerifyPayload; now.kept {
-			now.payload = payload()
+			now.payload, now.columns = payload(), slices.Clone(s.columns)
 		}
 	}
 	s.tags[txn.AppID] = now
 	return a
+}
+
+// hasAll says whether the table has columns as they were: by their names, with their types.
+func (s *state) hasAll(columns []column) bool {
+	return !slices.ContainsFunc(columns, func(c column) bool {
+		return !slices.ContainsFunc(s.columns, func(o column) bool { return o.key == c.key && o.name == c.name && arrow.TypeEqual(o.typ, c.typ) })
+	})
 }
 
 // input is rows on their way into a table.

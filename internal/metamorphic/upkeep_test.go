@@ -310,8 +310,14 @@ func (d draws) restore() *op {
 			target := maintain.Version(w.after[to])
 			if byTime {
 				at := was.at.Add(30 * time.Second)
-				if newest := w.after[to] == w.table.Version(); newest { // nothing was committed since: that is the last time there is
-					at = was.at
+				if newest := w.after[to] == w.table.Version(); newest { // nothing was committed since: its own is the last time there is
+					for c, err := range w.table.History(w.ctx) {
+						if err != nil {
+							return answer{}, err
+						}
+						at = c.Timestamp
+						break
+					}
 				}
 				target = maintain.Time(at)
 			}

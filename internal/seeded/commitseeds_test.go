@@ -246,8 +246,8 @@ var commitSeeds = []seed{
 		name:   "rows taken by an older definition are compared",
 		breaks: "contract §3: other rows under one tag are ErrPayload, and only those",
 		file:   "writer.go",
-		old:    `return commit.DefinitionChange(then.Metadata(), snap.Metadata()) != "", nil`,
-		new:    `return commit.DefinitionChange(then.Metadata(), snap.Metadata()) == "?", nil`,
+		old:    `return err == nil && commit.DefinitionChange(was, is) != "", err`,
+		new:    `return err == nil && commit.DefinitionChange(was, is) == "?", err`,
 		caught: []suite{in("", "TestSecondCallOfAppendWithTxn")},
 	},
 	{
