@@ -35,7 +35,7 @@ func givenSince(ctx context.Context, in *inside.Table, then, now *delta.Snapshot
 		})
 	}
 	if err != nil {
-		return nil, err
+		return nil, missed(ctx, in, err)
 	}
 	return g, g.ids.end(now)
 }

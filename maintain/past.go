@@ -2,11 +2,13 @@ package maintain
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
 	"github.com/idemtable/idem"
 	"github.com/idemtable/idem/delta"
+	"github.com/idemtable/idem/delta/store"
 	"github.com/idemtable/idem/internal/inside"
 )
 
@@ -65,10 +67,22 @@ func truncated(ctx context.Context, in *inside.Table, snap *delta.Snapshot, feat
 		return nil
 	})
 	if err != nil || last < 0 {
-		return err
+		return missed(ctx, in, err)
 	}
 	return fmt.Errorf("%w: drop the feature %s: versions %d to %d can still be read and use it; they go when they have expired (delta.logRetentionDuration is %s) and a later checkpoint is there: "+
 		"call again after that, or without TruncateHistory, which protects them", idem.ErrInput, feature, first, last, snap.LogRetention())
+}
+
+// missed says why a commit that a snapshot at hand follows is not there: another table stands in its place, or the log was
+// cleaned up while it was read. Other errors it leaves as they are.
+func missed(ctx context.Context, in *inside.Table, err error) error {
+	if !errors.Is(err, store.ErrNotExist) {
+		return err
+	}
+	if _, gone := in.Newest(ctx); gone != nil {
+		return gone
+	}
+	return fmt.Errorf("%w: the log was cleaned up while it was read (%v); call again", idem.ErrConflict, err)
 }
 
 // usedBy says whether a version uses a feature that readers must know.

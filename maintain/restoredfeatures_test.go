@@ -418,3 +418,51 @@ func forget(t *testing.T, table *idem.Table, st store.Store) {
 		require.NoError(t, st.Delete(t.Context(), delta.CommitKey(v), delta.ChecksumKey(v)))
 	}
 }
+
+// A table that is dropped and made anew while a restore reads its log is another: the restore says so, and leaves it alone.
+func TestRestoreOfATableThatIsMadeAnewMeanwhile(t *testing.T) {
+	met := 0
+	for at := 1; ; at++ {
+		f := newFixture(t, idem.Definition{Properties: map[string]string{"delta.enableRowTracking": "true"}})
+		for v := range int64(5) {
+			f.loaded(v + 1)
+		}
+		began, dropped := f.store.Calls(), false
+		f.store.Before = func(storetest.Call) storetest.Fault {
+			if f.store.Calls()-began == at {
+				dropped = true
+				f.madeAnew()
+			}
+			return storetest.Fault{}
+		}
+		_, err := maintain.RestoreTable(t.Context(), f.table, maintain.Restore{To: maintain.Version(1)})
+		f.store.Before = nil
+		if !dropped {
+			require.NoError(t, err)
+			break
+		}
+		if err == nil { // it had committed, or put its commit just now: no store tells of that
+			f.unchecked = true
+			continue
+		}
+		met++
+		require.NotErrorIs(t, err, idem.ErrInterrupted, "operation %d", at)
+		require.Equal(t, []string{"new/1/x"}, f.rows(), "operation %d", at)
+	}
+	require.Greater(t, met, 5)
+}
+
+// madeAnew drops the table and makes another in its place.
+func (f *fixture) madeAnew() {
+	ctx := f.t.Context()
+	var keys []string
+	for o, err := range f.mem.List(ctx, "", "") {
+		require.NoError(f.t, err)
+		keys = append(keys, o.Key)
+	}
+	require.NoError(f.t, f.mem.Delete(ctx, keys...))
+	table, _, err := idem.CreateStore(ctx, f.mem, idem.Definition{Schema: columns}, f.options())
+	require.NoError(f.t, err)
+	_, err = table.Append(ctx, rowsOf(row{"new", 1, "x"}), idem.Append{Reason: "test"})
+	require.NoError(f.t, err)
+}
