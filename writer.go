@@ -56,7 +56,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 	"unicode/utf8"
 
 	"github.com/idemtable/idem/delta"
@@ -346,45 +345,8 @@ func (t *Table) definedOtherwise(ctx context.Context, now *delta.Snapshot, versi
 	case err != nil:
 		return false, err
 	}
-	was, err := rowRules(then, then)
-	if err != nil {
-		return false, err
-	}
-	is, err := rowRules(now, then)
-	return err == nil && commit.DefinitionChange(was, is) != "", err
-}
-
-const constraintPrefix = "delta.constraints."
-
-// rowRules are the part of a definition by which rows are taken: the columns and the constraints. Columns that came since
-// and are NULL where rows lack them take the same rows as before.
-func rowRules(snap, then *delta.Snapshot) (*delta.Metadata, error) {
-	m := &delta.Metadata{PartitionColumns: snap.PartitionColumns(), Configuration: map[string]string{}}
-	for key, text := range snap.Metadata().Configuration {
-		if strings.HasPrefix(key, constraintPrefix) {
-			m.Configuration[key] = text
-		}
-	}
-	kept := &delta.Struct{}
-	for i, f := range snap.Schema().Fields {
-		_, filled, err := snap.Default(i)
-		if err != nil {
-			return nil, err
-		}
-		_, generated, err := snap.Generation(i)
-		if err != nil {
-			return nil, err
-		}
-		number, err := snap.Identity(i)
-		if err != nil {
-			return nil, err
-		}
-		if then.Schema().Index(f.Name) >= 0 || !f.Nullable || filled || generated || number != nil {
-			kept.Fields = append(kept.Fields, f)
-		}
-	}
-	m.SchemaString = kept.JSON()
-	return m, nil
+	same, err := plan.TakesAlike(then, now)
+	return err == nil && !same, err
 }
 
 func sameTime(a, b *int64) bool { return a != nil && b != nil && *a == *b }

@@ -68,6 +68,19 @@ func worn(t *testing.T) *fixture {
 	return f
 }
 
+// cancelledAt is a context that ends with an operation of the store.
+func (f *fixture) cancelledAt(i int) context.Context {
+	ctx, cancel := context.WithCancel(f.t.Context())
+	f.t.Cleanup(cancel)
+	f.store.Before = func(c storetest.Call) storetest.Fault {
+		if c.Index == i {
+			cancel()
+		}
+		return storetest.Fault{}
+	}
+	return ctx
+}
+
 func TestContextCancelledAtEveryStoreOperation(t *testing.T) {
 	for _, op := range operations {
 		f := worn(t)
@@ -77,15 +90,7 @@ func TestContextCancelledAtEveryStoreOperation(t *testing.T) {
 			t.Run(fmt.Sprintf("%s/%d", op.name, i), func(t *testing.T) {
 				f := worn(t)
 				before := f.rows()
-				ctx, cancel := context.WithCancel(t.Context())
-				defer cancel()
-				f.store.Before = func(c storetest.Call) storetest.Fault {
-					if c.Index == i {
-						cancel()
-					}
-					return storetest.Fault{}
-				}
-				_, err := op.run(ctx, f.table)
+				_, err := op.run(f.cancelledAt(i), f.table)
 				if err != nil && !errors.Is(err, idem.ErrUnknownOutcome) {
 					require.ErrorIs(t, err, context.Canceled)
 				}
@@ -195,15 +200,7 @@ func TestOperationsOfSeveralCommitsSayWhatIsDone(t *testing.T) {
 			t.Run(fmt.Sprintf("%s/%d", op.name, i), func(t *testing.T) {
 				f := begin(t)
 				before := f.other().Version()
-				ctx, cancel := context.WithCancel(t.Context())
-				defer cancel()
-				f.store.Before = func(c storetest.Call) storetest.Fault {
-					if c.Index == i {
-						cancel()
-					}
-					return storetest.Fault{}
-				}
-				err := op.run(ctx, f.table)
+				err := op.run(f.cancelledAt(i), f.table)
 				if err == nil {
 					return
 				}

@@ -2,8 +2,11 @@ package plan
 
 import (
 	"context"
+	"slices"
+	"strings"
 
 	"github.com/idemtable/idem/delta"
+	"github.com/idemtable/idem/internal/commit"
 	"github.com/idemtable/idem/internal/rows"
 )
 
@@ -49,4 +52,28 @@ func (p *Merge) Payload(ctx context.Context, snap *delta.Snapshot) (int64, rows.
 		}
 	}
 	return p.Counts.Read, p.sum, nil
+}
+
+// TakesAlike says whether a table takes rows as it did at a version before: whether their digests compare. Columns that
+// came since, and are NULL where rows lack them, take the same rows.
+func TakesAlike(then, now *delta.Snapshot) (bool, error) {
+	makes, err := makings(now)
+	if err != nil {
+		return false, err
+	}
+	kept := slices.DeleteFunc(slices.Clone(now.Schema().Fields), func(f delta.Field) bool {
+		return then.Schema().Index(f.Name) < 0 && f.Nullable && makes[foldName(f.Name)] == makesNothing
+	})
+	return commit.DefinitionChange(rowRules(then, then.Schema()), rowRules(now, &delta.Struct{Fields: kept})) == "", nil
+}
+
+// rowRules are what of a definition decides how rows are taken: columns and constraints.
+func rowRules(snap *delta.Snapshot, columns *delta.Struct) *delta.Metadata {
+	m := &delta.Metadata{SchemaString: columns.JSON(), PartitionColumns: snap.PartitionColumns(), Configuration: map[string]string{}}
+	for key, text := range snap.Metadata().Configuration {
+		if strings.HasPrefix(key, constraintPrefix) {
+			m.Configuration[key] = text
+		}
+	}
+	return m
 }
