@@ -4,6 +4,7 @@ package kill_test
 
 import (
 	"os"
+	"runtime/debug"
 	"testing"
 )
 
@@ -12,5 +13,6 @@ func TestMain(m *testing.M) {
 	if spec := os.Getenv(workerEnv); spec != "" {
 		os.Exit(workerMain(spec))
 	}
+	debug.SetGCPercent(400) // many small tables, and nothing stays
 	os.Exit(m.Run())
 }

@@ -36,7 +36,6 @@ type Hooks struct {
 type History struct {
 	Seed     uint64
 	Cut      Cut
-	Trace    []string       // one line a step
 	Broken   []string       // rules that were broken; none: all is well
 	Faults   map[string]int // by name
 	Hits     map[Hit]int    // by number and verb
@@ -48,6 +47,16 @@ type History struct {
 	jobs    []int
 	writers []int
 	places  []place
+	trace   []line
+}
+
+// Trace is what happened, a line for each step.
+func (h *History) Trace() []string {
+	out := make([]string, len(h.trace))
+	for i, l := range h.trace {
+		out[i] = l.String()
+	}
+	return out
 }
 
 // String is the history as a failing test prints it.
@@ -56,7 +65,7 @@ func (h *History) String() string {
 	if cut := h.Cut.String(); cut != "" {
 		again += " -sim.cut=" + cut
 	}
-	return fmt.Sprintf("seed %d (%s)\n%s\n\n%s", h.Seed, again, strings.Join(h.Trace, "\n"), strings.Join(h.Broken, "\n"))
+	return fmt.Sprintf("seed %d (%s)\n%s\n\n%s", h.Seed, again, strings.Join(h.Trace(), "\n"), strings.Join(h.Broken, "\n"))
 }
 
 // Reason is what is wrong in words that do not change with versions and names; "" if all is well.
@@ -102,7 +111,7 @@ func RunCut(seed uint64, hooks Hooks, cut Cut) *History {
 
 func (w *world) history() *History {
 	h := &History{
-		Seed: w.dice.seed, Cut: w.cut, Trace: w.trace, Broken: w.broken, Faults: w.faults, Hits: w.hits, Steps: w.steps, Versions: w.look() + 1,
+		Seed: w.dice.seed, Cut: w.cut, trace: w.trace, Broken: w.broken, Faults: w.faults, Hits: w.hits, Steps: w.steps, Versions: w.look() + 1,
 		Outcomes: map[string]int{}, Verbs: map[string]int{}, places: w.places,
 	}
 	for _, c := range slices.Concat(w.past, w.calls) {

@@ -38,7 +38,7 @@ type shrinker struct {
 	runs   int
 }
 
-func (s *shrinker) size() int { return len(s.best.Trace) + len(s.best.Cut.places) }
+func (s *shrinker) size() int { return len(s.best.trace) + len(s.best.Cut.places) }
 
 // try runs a cut under some schedules and keeps it if it fails for the reason and is shorter.
 func (s *shrinker) try(c Cut) bool {
@@ -64,7 +64,7 @@ func (s *shrinker) try(c Cut) bool {
 // shorter says whether a history is, or is as long with less that may go wrong in it.
 func shorter(a, b *History) bool {
 	size := func(h *History) int { return len(h.Cut.writers) + len(h.Cut.jobs) + len(h.Cut.places) }
-	return len(a.Trace) < len(b.Trace) || len(a.Trace) == len(b.Trace) && size(a) < size(b)
+	return len(a.trace) < len(b.trace) || len(a.trace) == len(b.trace) && size(a) < size(b)
 }
 
 // parts leaves out writers, or jobs: halves, then quarters, then one by one.
@@ -107,7 +107,7 @@ func (s *shrinker) turns() {
 		if s.runs++; s.runs > mostShrinks {
 			return
 		}
-		if h := RunCut(s.best.Seed, s.hooks(), c); h.Reason() == s.reason && len(h.Trace) < len(s.best.Trace) {
+		if h := RunCut(s.best.Seed, s.hooks(), c); h.Reason() == s.reason && len(h.trace) < len(s.best.trace) {
 			s.best = h
 		}
 	}

@@ -82,7 +82,7 @@ func TestSeed(t *testing.T) {
 func TestASeedIsOneHistory(t *testing.T) {
 	for seed := range uint64(25) {
 		first, second := sim.Run(seed+1, sim.Hooks{}), sim.Run(seed+1, sim.Hooks{})
-		require.Equal(t, strings.Join(first.Trace, "\n"), strings.Join(second.Trace, "\n"), "seed %d", seed+1)
+		require.Equal(t, strings.Join(first.Trace(), "\n"), strings.Join(second.Trace(), "\n"), "seed %d", seed+1)
 	}
-	require.NotEqual(t, sim.Run(1, sim.Hooks{}).Trace, sim.Run(2, sim.Hooks{}).Trace)
+	require.NotEqual(t, sim.Run(1, sim.Hooks{}).Trace(), sim.Run(2, sim.Hooks{}).Trace())
 }

@@ -82,7 +82,7 @@ func histories(first uint64, more func(seed uint64) bool, hooks sim.Hooks) *tota
 		})
 	}
 	wg.Wait()
-	slices.SortFunc(all.failed, func(a, b *sim.History) int { return len(a.Trace) - len(b.Trace) })
+	slices.SortFunc(all.failed, func(a, b *sim.History) int { return len(a.Trace()) - len(b.Trace()) })
 	return all
 }
 

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"hash/fnv"
 	"iter"
-	"path"
 	"strings"
 	"time"
 
@@ -31,11 +30,7 @@ func (wr *writer) view() store.Store { return &view{wr: wr, f: wr.faulty} }
 // after is what follows each operation.
 func (v *view) after(op storetest.Op, key string, err error) error {
 	t := v.wr.trust
-	fault := ""
-	if t.name != "" {
-		fault = " (" + t.name + ")"
-	}
-	v.wr.w.log(v.wr.name, "%s %s -> %s%s", op, path.Base(key), word(err), fault)
+	v.wr.w.logOp(v.wr.name, string(op), key, word(err), t.name)
 	if errors.Is(err, storetest.ErrCrashed) {
 		v.wr.die()
 	}

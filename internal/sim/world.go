@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"path"
 	"time"
 
 	"github.com/idemtable/idem/delta/store"
@@ -33,7 +34,7 @@ type world struct {
 	drop    int   // the step from which on the table is dropped, 0 for never
 	ledger  *ledger
 
-	trace     []string
+	trace     []line
 	calls     []*call
 	past      []*call         // those that began before the table was dropped
 	strangers map[int64]*call // versions that a foreign writer committed
@@ -74,9 +75,35 @@ func (w *world) context() context.Context {
 	return parquetio.WithCodec(context.Background(), Codec())
 }
 
+// line is one of a history: text, or an operation of the store, of which there are many and which become text
+// only when somebody reads them.
+type line struct {
+	step                   int
+	at                     time.Time
+	who                    string
+	text                   string
+	op, key, answer, fault string
+}
+
+func (l line) String() string {
+	text := l.text
+	if l.op != "" {
+		text = l.op + " " + path.Base(l.key) + " -> " + l.answer
+		if l.fault != "" {
+			text += " (" + l.fault + ")"
+		}
+	}
+	return fmt.Sprintf("%6d %9.3fs %-3s %s", l.step, l.at.Sub(tabletest.Epoch).Seconds(), l.who, text)
+}
+
 // log adds a line to the history.
 func (w *world) log(who, format string, args ...any) {
-	w.trace = append(w.trace, fmt.Sprintf("%6d %9.3fs %-3s %s", w.steps, w.now.Sub(tabletest.Epoch).Seconds(), who, fmt.Sprintf(format, args...)))
+	w.trace = append(w.trace, line{step: w.steps, at: w.now, who: who, text: fmt.Sprintf(format, args...)})
+}
+
+// logOp adds an operation of the store to the history.
+func (w *world) logOp(who, op, key, answer, fault string) {
+	w.trace = append(w.trace, line{step: w.steps, at: w.now, who: who, op: op, key: key, answer: answer, fault: fault})
 }
 
 // fail notes a rule that the history breaks.

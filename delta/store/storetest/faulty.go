@@ -29,7 +29,7 @@ type Faulty struct {
 	calls   int
 	counts  map[Op]int
 	hits    map[Kind]int
-	lines   []*string
+	lines   []*line
 	late    []lateEffect
 	crashed bool
 }
@@ -43,6 +43,29 @@ type lateEffect struct {
 	due  int // the index of the call before which it takes place
 	call Call
 	run  effect
+}
+
+// line is what the transcript keeps of an operation, which becomes text when it is asked for.
+type line struct {
+	call   Call
+	answer string // "" while it is under way
+	fault  Kind
+	late   bool // a delayed effect
+}
+
+func (l *line) String() string {
+	answer := l.answer
+	if answer == "" {
+		answer = "…"
+	}
+	text := l.call.String() + " -> " + answer
+	if l.late {
+		text = "late " + text
+	}
+	if l.fault != None {
+		text += " (" + string(l.fault) + ")"
+	}
+	return text
 }
 
 // effect does an operation on the wrapped store. It is run never, once, twice or later.
@@ -133,7 +156,7 @@ func (f *Faulty) Transcript() []string {
 	defer f.mu.Unlock()
 	lines := make([]string, len(f.lines))
 	for i, l := range f.lines {
-		lines[i] = *l
+		lines[i] = l.String()
 	}
 	return lines
 }
@@ -157,18 +180,12 @@ func (f *Faulty) performKind(ctx context.Context, c Call, run effect, answer fun
 	line := f.open(c, fault)
 	err := f.apply(ctx, c, fault, run)
 	if line != nil {
+		said := answer(err)
 		f.mu.Lock()
-		*line = fmt.Sprintf("%s -> %s%s", c, answer(err), bracketed(fault.Kind))
+		line.answer, line.fault = said, fault.Kind
 		f.mu.Unlock()
 	}
 	return fault.Kind, err
-}
-
-func bracketed(k Kind) string {
-	if k == None {
-		return ""
-	}
-	return " (" + string(k) + ")"
 }
 
 func (f *Faulty) begin(c Call) (Call, []lateEffect, bool) {
@@ -233,15 +250,15 @@ func (f *Faulty) fromRules(c Call) Fault {
 }
 
 // open reserves the call's line, so that operations inside a list come after it.
-func (f *Faulty) open(c Call, fault Fault) *string {
+func (f *Faulty) open(c Call, fault Fault) *line {
 	if c.Op == OpWrite && fault.Kind == None {
 		return nil
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	line := c.String() + " -> …"
-	f.lines = append(f.lines, &line)
-	return &line
+	l := &line{call: c}
+	f.lines = append(f.lines, l)
+	return l
 }
 
 func (f *Faulty) apply(ctx context.Context, c Call, fault Fault, run effect) error {
@@ -268,10 +285,9 @@ func (f *Faulty) apply(ctx context.Context, c Call, fault Fault, run effect) err
 
 func (f *Faulty) land(ctx context.Context, l lateEffect) {
 	err := l.run(context.WithoutCancel(ctx), Fault{})
-	line := fmt.Sprintf("late %s -> %s", l.call, word(err))
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.lines = append(f.lines, &line)
+	f.lines = append(f.lines, &line{call: l.call, answer: word(err), late: true})
 }
 
 // word is what a transcript says of an answer.
