@@ -11,6 +11,7 @@ import (
 
 	"github.com/idemtable/idem"
 	"github.com/idemtable/idem/delta"
+	"github.com/idemtable/idem/internal/parquetio"
 	"github.com/idemtable/idem/maintain"
 )
 
@@ -154,6 +155,114 @@ func TestColumnMappingIsTurnedOnFirst(t *testing.T) {
 			require.Equal(t, delta.MappingName, f.other().Snapshot().Mapping())
 			require.ElementsMatch(t, v.want, f.rows())
 		})
+	}
+}
+
+// columnsOf are the columns of a data file.
+func (f *fixture) columnsOf(a *delta.Add) []string {
+	r, err := parquetio.From(f.t.Context()).Open(f.t.Context(), parquetio.Object(f.t.Context(), f.mem, a.Key, a.Size), parquetio.ReadOptions{})
+	require.NoError(f.t, err)
+	defer r.Close()
+	s, _, err := parquetio.Schema(r)
+	require.NoError(f.t, err)
+	var names []string
+	for _, c := range s.Fields() {
+		names = append(names, c.Name)
+	}
+	return names
+}
+
+// What a feature asks of files or rows holds for those that were prepared before it came, too.
+func TestAFeatureForFilesOrRowsAppearsFirst(t *testing.T) {
+	for name, c := range map[string]struct {
+		before func(f *fixture)
+		add    func(f *fixture, o *idem.Table)
+		after  func(f *fixture, before map[string]bool)
+	}{
+		"partition columns in files": {
+			add: func(f *fixture, o *idem.Table) {
+				_, err := maintain.EnableFeature(f.t.Context(), o, maintain.Enable{Feature: "materializePartitionColumns"})
+				require.NoError(f.t, err)
+			},
+			after: func(f *fixture, before map[string]bool) {
+				for a := range f.other().Snapshot().Files() {
+					if !before[a.Key] {
+						require.Contains(f.t, f.columnsOf(a), "day", a.Path)
+					}
+				}
+			},
+		},
+		"a constraint that had slept": {
+			before: func(f *fixture) {
+				f.metadata(func(m *delta.Metadata) { m.Configuration["delta.constraints.few"] = "seq < 5" })
+				_, err := f.table.Refresh(f.t.Context())
+				require.NoError(f.t, err)
+			},
+			add: func(f *fixture, _ *idem.Table) {
+				p := *f.other().Snapshot().Protocol()
+				require.Equal(f.t, 2, p.MinWriterVersion)
+				p.MinWriterVersion = 3
+				f.commit("UPGRADE", delta.Action{Protocol: &p})
+			},
+		},
+	} {
+		for _, v := range raced {
+			t.Run(name+"/"+v.name, func(t *testing.T) {
+				f := begun(t)
+				if c.before != nil {
+					c.before(f)
+				}
+				before := map[string]bool{}
+				for a := range f.other().Snapshot().Files() {
+					before[a.Key] = true
+				}
+				f.raced(func(o *idem.Table) { c.add(f, o) })
+				_, err := v.run(t.Context(), f.table)
+				require.ErrorIs(t, err, idem.ErrConflict)
+				require.ErrorContains(t, err, "was added")
+				res, err := v.run(t.Context(), f.table)
+				if c.after == nil && v.name != "Delete" {
+					require.ErrorIs(t, err, idem.ErrInput, "the row breaks it")
+					return
+				}
+				require.NoError(t, err)
+				require.Equal(t, idem.Committed, res.Outcome)
+				require.ElementsMatch(t, v.want, f.rows())
+				if c.after != nil {
+					c.after(f, before)
+				}
+			})
+		}
+	}
+}
+
+// Deletion vectors that go, and times of commits, are nothing to rows that are added.
+func TestAPropertyThatIsNothingToAnAppendChangesFirst(t *testing.T) {
+	dropped := func(feature string) func(*fixture, *idem.Table) {
+		return func(f *fixture, o *idem.Table) {
+			_, err := maintain.DropFeature(f.t.Context(), o, maintain.Drop{Feature: feature})
+			require.NoError(f.t, err)
+		}
+	}
+	for name, by := range map[string]func(f *fixture, o *idem.Table){
+		"vectors are dropped":    dropped("deletionVectors"),
+		"timestamps are dropped": dropped("inCommitTimestamp"),
+		"no row may be taken away, since": func(f *fixture, _ *idem.Table) {
+			f.metadata(func(m *delta.Metadata) { m.Configuration["delta.appendOnly"] = "true" })
+		},
+	} {
+		for _, v := range raced[:2] {
+			t.Run(name+"/"+v.name, func(t *testing.T) {
+				f := newFixture(t, "delta.enableDeletionVectors", "true", "delta.enableInCommitTimestamps", fmt.Sprint(name == "timestamps are dropped"))
+				_, err := f.table.Append(t.Context(), rowsOf(order{"d1", 1, 1, "a"}, order{"d1", 2, 1, "b"}, order{"d2", 3, 1, "c"}), idem.Append{Reason: "test"})
+				require.NoError(t, err)
+				f.raced(func(o *idem.Table) { by(f, o) })
+				res, err := v.run(t.Context(), f.table)
+				require.NoError(t, err)
+				require.Equal(t, idem.Committed, res.Outcome)
+				require.ElementsMatch(t, v.want, f.rows())
+			})
+		}
 	}
 }
 

@@ -159,7 +159,7 @@ func (d *draft) check() error {
 	if err := d.checkText(); err != nil {
 		return err
 	}
-	if err := checkIcebergCompat(&d.protocol, &d.meta, d.schema); err != nil {
+	if err := CheckIcebergCompat(&d.protocol, &d.meta, d.schema); err != nil {
 		return err
 	}
 	return GateWrite(&d.protocol, &d.meta, d.schema)

@@ -7,11 +7,11 @@ import (
 
 // ClusterBy says by which columns OPTIMIZE shall bring rows together, the files that exist being
 // left as they are; none ends it. Paths lead through structs only. A partitioned table, a column
-// without an order (in an array or a map, or a boolean, binary, variant or nested one), and a column named twice
-// wrap [ErrInput].
+// without an order (in an array or a map, or a boolean, binary, variant or nested one), a column named twice
+// and more than [MostClusteringColumns] wrap [ErrInput].
 func (s *Snapshot) ClusterBy(columns ...[]string) (*Edit, error) {
 	d := s.draft(Fresh{})
-	if _, clustered := s.state.domains.get(clusteringDomain); len(columns) == 0 && !clustered {
+	if _, clustered := s.state.domains.get(ClusteringDomain); len(columns) == 0 && !clustered {
 		return nil, nil
 	}
 	if err := d.clusterBy(columns, len(s.PartitionColumns()) > 0); err != nil {
@@ -20,10 +20,17 @@ func (s *Snapshot) ClusterBy(columns ...[]string) (*Edit, error) {
 	return d.finish("cluster the table")
 }
 
+// MostClusteringColumns is the number of columns by which rows can be ordered at once: with more, each would have so
+// little weight that they are ordered by none.
+const MostClusteringColumns = 16
+
 // clusterBy sets the domain; the draft's schema must have its physical names.
 func (d *draft) clusterBy(columns [][]string, partitioned bool) error {
 	if partitioned && len(columns) > 0 {
 		return fmt.Errorf("it is partitioned, which excludes clustering: %w", ErrInput)
+	}
+	if len(columns) > MostClusteringColumns {
+		return fmt.Errorf("%d columns are named, and rows can be ordered by at most %d at once: %w", len(columns), MostClusteringColumns, ErrInput)
 	}
 	stored := make([][]string, 0, len(columns))
 	for i, c := range columns {
@@ -44,11 +51,11 @@ func (d *draft) clusterBy(columns [][]string, partitioned bool) error {
 	text, err := json.Marshal(struct {
 		Columns [][]string `json:"clusteringColumns"`
 		Domain  string     `json:"domainName"`
-	}{stored, clusteringDomain})
+	}{stored, ClusteringDomain})
 	if err != nil {
 		return err
 	}
-	d.domains = append(d.domains, DomainMetadata{Domain: clusteringDomain, Configuration: string(text)})
+	d.domains = append(d.domains, DomainMetadata{Domain: ClusteringDomain, Configuration: string(text)})
 	d.features = append(d.features, "clustering")
 	return nil
 }

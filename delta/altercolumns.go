@@ -195,8 +195,8 @@ func needsMapping(doing, without string) error {
 
 // DropColumn takes a column out of the schema; its data stays in the files and is never shown again.
 // It needs column mapping. Nothing is done if there is no such column. A column that partitions or
-// clusters the table, or that a constraint or a generated column names, and the last column of a
-// struct wrap [ErrInput].
+// clusters the table, or that a constraint or a generated column names, the last column of a struct, and
+// the last one that is not a partition column wrap [ErrInput].
 func (s *Snapshot) DropColumn(path []string) (*Edit, error) {
 	d, what := s.draft(Fresh{}), "drop the column "+showPath(path)
 	dropped := ""
@@ -240,7 +240,13 @@ func (d *draft) dropped(path []string, name string) error {
 		}
 	}
 	d.followStatsColumns(path, "")
-	return validateStored(d.schema, "")
+	if err := validateStored(d.schema, ""); err != nil {
+		return err
+	}
+	if !storesColumns(&d.meta, d.schema) {
+		return fmt.Errorf("it is the last column that files hold, the others are those of the partitions, and rows without one cannot be stored: %w", ErrInput)
+	}
+	return nil
 }
 
 // MoveColumn gives a column another place in its struct. Data files find their columns by name.

@@ -8,8 +8,8 @@ import (
 // icebergCompat are the properties that keep a table readable as one of Iceberg.
 var icebergCompat = []string{"delta.enableIcebergCompatV1", "delta.enableIcebergCompatV2", "delta.enableIcebergCompatV3"}
 
-// checkIcebergCompat refuses a definition that breaks what an icebergCompat property in it promises.
-func checkIcebergCompat(p *Protocol, m *Metadata, s *Struct) error {
+// CheckIcebergCompat refuses a definition that breaks what an icebergCompat property in it promises.
+func CheckIcebergCompat(p *Protocol, m *Metadata, s *Struct) error {
 	var on []string
 	for _, key := range icebergCompat {
 		if isTrue(m, key) {

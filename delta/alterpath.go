@@ -13,11 +13,15 @@ func (d *draft) inStruct(path []string, edit func(s *Struct, name, at string) (*
 	if len(path) == 0 {
 		return fmt.Errorf("no column is named: %w", ErrInput)
 	}
-	t, err := editWithin(d.schema, path, "", edit)
-	if err == nil {
-		d.schema = t.(*Struct)
+	was := d.schema
+	t, err := editWithin(was, path, "", edit)
+	if err != nil {
+		return err
 	}
-	return err
+	if d.schema = t.(*Struct); d.schema == was || len(path) == 1 {
+		return nil
+	}
+	return d.relimit(was, path[0])
 }
 
 // editWithin gives t with its struct edited, t itself if nothing changed.

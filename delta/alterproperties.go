@@ -273,15 +273,21 @@ func (d *draft) followRowTracking() error {
 	return nil
 }
 
+// HiddenColumns are the properties that name the columns in which files hold the ids of rows that were copied into
+// them and their versions, and how such a name begins.
+var HiddenColumns = []struct{ Property, Prefix string }{
+	{keyRowIDs, "_row-id-col-"}, {keyCommitVersions, "_row-commit-version-col-"},
+}
+
 func (d *draft) nameRowIDs() error {
-	for _, hidden := range [][2]string{{keyRowIDs, "_row-id-col-"}, {keyCommitVersions, "_row-commit-version-col-"}} {
-		if d.meta.Configuration[hidden[0]] != "" {
+	for _, hidden := range HiddenColumns {
+		if d.meta.Configuration[hidden.Property] != "" {
 			continue
 		}
 		if d.fresh.ID == nil {
 			return fmt.Errorf("%s needs names for hidden columns, and no source of ids was given: %w", keyRowTracking, ErrInput)
 		}
-		d.meta.Configuration[hidden[0]] = hidden[1] + d.fresh.ID()
+		d.meta.Configuration[hidden.Property] = hidden.Prefix + d.fresh.ID()
 	}
 	return nil
 }

@@ -125,7 +125,7 @@ func (s *Snapshot) clusteringPaths() [][]string {
 	var domain struct {
 		Columns []json.RawMessage `json:"clusteringColumns"`
 	}
-	d, ok := s.state.domains.get(clusteringDomain)
+	d, ok := s.state.domains.get(ClusteringDomain)
 	if !ok || json.Unmarshal([]byte(d.Configuration), &domain) != nil {
 		return nil
 	}
@@ -145,5 +145,5 @@ func (s *Snapshot) clusteringPaths() [][]string {
 	return paths
 }
 
-// clusteringDomain names the columns that a table is clustered by.
-const clusteringDomain = "delta.clustering"
+// ClusteringDomain names the columns that a table is clustered by.
+const ClusteringDomain = "delta.clustering"

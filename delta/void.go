@@ -15,13 +15,17 @@ func checkVoid(m *Metadata, s *Struct) error {
 			}
 		}
 	}
-	stored := slices.ContainsFunc(s.Fields, func(f Field) bool {
-		return f.Type != Void && !slices.ContainsFunc(m.PartitionColumns, func(name string) bool { return foldName(name) == foldName(f.Name) })
-	})
-	if !stored && columnOfType(s, Void) != "" {
+	if columnOfType(s, Void) != "" && !storesColumns(m, s) {
 		return fmt.Errorf("%w: no column is left to store: void is in no file; add a column of a type before writing", ErrUnsupported)
 	}
 	return nil
+}
+
+// storesColumns says whether files hold a column of the table beside those of its partitions.
+func storesColumns(m *Metadata, s *Struct) bool {
+	return slices.ContainsFunc(s.Fields, func(f Field) bool {
+		return f.Type != Void && !slices.ContainsFunc(m.PartitionColumns, func(name string) bool { return foldName(name) == foldName(f.Name) })
+	})
 }
 
 func checkVoidBelow(t Type, path string) error {

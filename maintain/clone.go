@@ -157,7 +157,7 @@ func (p *clone) Plan(ctx context.Context, now *delta.Snapshot) (*plan.Proposal, 
 			return nil, err
 		}
 		p.own = p.ownIDs(now)
-		actions, err = definitionOnward(now, p.of, p.own)
+		actions, err = definitionOnward(now, p.of, p.own, p.dst.Env.NewID)
 	}
 	if err != nil {
 		return nil, err
@@ -199,7 +199,10 @@ func (p *clone) record() string { return commit.CloneAppID(p.of.Metadata().ID) }
 
 // standing says whether a table is the copy already. One that cannot become it wraps delta.ErrDiffers.
 func (p *clone) standing(ctx context.Context, now *delta.Snapshot) (done bool, err error) {
-	last, ok := now.Txn(p.record())
+	last, ok, err := p.recorded(ctx, now)
+	if err != nil {
+		return false, err
+	}
 	if !ok {
 		return false, fmt.Errorf("%w: there is a table at version %d already, which is no copy of %s: choose another place", delta.ErrDiffers, now.Version(), redact.URL(p.src.Store.URL()))
 	}
@@ -216,6 +219,32 @@ func (p *clone) standing(ctx context.Context, now *delta.Snapshot) (done bool, e
 		err = fmt.Errorf("%w: the table was a copy of version %d and has been written to since: %s; it is left as it is: choose another place", delta.ErrDiffers, last.Version, why)
 	}
 	return last.Version == p.of.Version(), err
+}
+
+// recorded is the record of a copy. Where it has expired (delta.setTransactionRetentionDuration) and a checkpoint lacks
+// it, the log tells, if nothing was written since.
+func (p *clone) recorded(ctx context.Context, now *delta.Snapshot) (delta.Txn, bool, error) {
+	last, ok := now.Txn(p.record())
+	for version := now.Version(); !ok && version >= 0; version-- {
+		actions, _, err := p.dst.Log.ReadCommit(ctx, version)
+		if errors.Is(err, store.ErrNotExist) {
+			break
+		}
+		if err != nil {
+			return last, false, err
+		}
+		work := false
+		for _, a := range actions {
+			if a.Txn != nil && a.Txn.AppID == p.record() {
+				return *a.Txn, true, nil
+			}
+			work = work || a.CommitInfo == nil
+		}
+		if work {
+			break
+		}
+	}
+	return last, ok, nil
 }
 
 // writtenTo says what was done to a copy since it was made, "" if nothing was. The log tells or, where it
@@ -259,7 +288,7 @@ func (p *clone) otherThan(ctx context.Context, now *delta.Snapshot, of int64) (s
 			return "", err
 		}
 	}
-	definition, err := definitionOnward(now, then, true)
+	definition, err := definitionOnward(now, then, true, p.dst.Env.NewID)
 	switch {
 	case err != nil:
 		return "", err

@@ -27,10 +27,10 @@ func (p *clone) first() ([]delta.Action, error) {
 
 // definitionOnward are the changes of a copy's definition and domains that make it one of a version. own says that its row
 // ids are its own.
-func definitionOnward(now, of *delta.Snapshot, own bool) ([]delta.Action, error) {
+func definitionOnward(now, of *delta.Snapshot, own bool, fresh func() string) ([]delta.Action, error) {
 	given := &given{numbers: numbersOf(of)}
 	given.numbers.take(now.Schema(), now.Mapping() != delta.MappingNone)
-	all, err := definitionBack(now, of, given, own)
+	all, err := definitionBack(now, of, given, own, fresh)
 	if err != nil {
 		return nil, err
 	}
@@ -64,7 +64,8 @@ func (p *clone) ownIDs(now *delta.Snapshot) bool {
 	if now == nil || !now.Protocol().Supports(trackingFeature) {
 		return false
 	}
-	for _, key := range hiddenColumns {
+	for _, hidden := range delta.HiddenColumns {
+		key := hidden.Property
 		is, ok := now.Property(key)
 		if of, has := p.of.Property(key); ok && has && is != of {
 			return true

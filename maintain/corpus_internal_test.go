@@ -111,7 +111,7 @@ func versions(t *testing.T, in *inside.Table, newest *delta.Snapshot) []*delta.S
 	for a := range newest.Files() {
 		plain = plain && a.DeletionVector == nil
 	}
-	if _, clustered := newest.Domain(clusteringDomain); !clustered {
+	if _, clustered := newest.Domain(delta.ClusteringDomain); !clustered {
 		if plain {
 			return nil
 		}

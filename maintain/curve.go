@@ -47,7 +47,3 @@ func transpose(x []uint32, bits int) {
 // curveBits is the number of bits of each of n coordinates: the cube is fine enough where columns are
 // few, and the place fits where they are many.
 func curveBits(n int) int { return min(10, 64/n) }
-
-// mostCurveColumns is the number of columns by which rows can be ordered at once: with more, each
-// would have so few bits that none is ordered.
-const mostCurveColumns = 16

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/idemtable/idem/delta"
 )
 
 // Every point of a cube has a place of its own, and places that follow each other are points that
@@ -57,7 +59,7 @@ func TestARunOfTheCurveIsTightInEveryColumn(t *testing.T) {
 }
 
 func TestThePlaceFits(t *testing.T) {
-	for n := 1; n <= mostCurveColumns; n++ {
+	for n := 1; n <= delta.MostClusteringColumns; n++ {
 		bits := curveBits(n)
 		require.LessOrEqual(t, n*bits, 64)
 		require.GreaterOrEqual(t, bits, 4)

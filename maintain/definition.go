@@ -2,6 +2,7 @@ package maintain
 
 import (
 	"encoding/json"
+	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -15,8 +16,6 @@ const (
 	mappingMaxID = "delta.columnMapping.maxColumnId"
 	fieldID      = "delta.columnMapping.id"
 	fieldName    = "delta.columnMapping.physicalName"
-
-	clusteringDomain = "delta.clustering"
 )
 
 // ofTheLog are properties by which the log is read: they stay as they are.
@@ -26,17 +25,22 @@ var ofTheLog = []string{
 }
 
 // definitionBack are the actions that give a table the definition that it had, with the numbers that its
-// identity columns gave since, and the ids that columns got. anew says that the row ids that it had are not those of now.
-func definitionBack(now, then *delta.Snapshot, given *given, anew bool) ([]delta.Action, error) {
+// identity columns gave since, and the ids that columns got. anew says that the row ids that it had are not those of now;
+// fresh gives ids. What the features that the table has since do not go with wraps [idem.ErrInput].
+func definitionBack(now, then *delta.Snapshot, given *given, anew bool, fresh func() string) ([]delta.Action, error) {
 	var out []delta.Action
-	if p := united(now.Protocol(), then.Protocol()); p != now.Protocol() {
+	p := united(now.Protocol(), then.Protocol())
+	if p != now.Protocol() {
 		out = append(out, delta.Action{Protocol: p})
 	}
 	m, err := metadataBack(now, then, given)
 	if err != nil {
 		return nil, err
 	}
-	hide(m, now, anew)
+	if err := goesTogether(p, m, then); err != nil {
+		return nil, err
+	}
+	hide(m, now, anew, fresh)
 	if !sameMetadata(m, now.Metadata()) {
 		out = append(out, delta.Action{Metadata: m})
 	}
@@ -85,15 +89,36 @@ func metadataBack(now, then *delta.Snapshot, given *given) (*delta.Metadata, err
 	return &m, nil
 }
 
+// goesTogether refuses a definition that does not go with the features that the table has since, while it did with those
+// of then.
+func goesTogether(p *delta.Protocol, m *delta.Metadata, then *delta.Snapshot) error {
+	if delta.CheckIcebergCompat(then.Protocol(), then.Metadata(), then.Schema()) != nil {
+		return nil
+	}
+	schema, err := delta.ParseSchema(m.SchemaString)
+	if err != nil {
+		return err
+	}
+	if err := delta.CheckIcebergCompat(p, m, schema); err != nil {
+		return fmt.Errorf("the definition of version %d does not go with what the table has since: %w", then.Version(), err)
+	}
+	return nil
+}
+
 // hide keeps the names of hidden columns while row tracking stays: those that the table has now where it did not have any,
-// and where those in older files hold ids that count no more.
-func hide(m *delta.Metadata, now *delta.Snapshot, anew bool) {
+// and where those in older files hold ids that count no more. There a table that has none gets others.
+func hide(m *delta.Metadata, now *delta.Snapshot, anew bool, fresh func() string) {
 	if !now.Protocol().Supports(trackingFeature) {
 		return
 	}
-	for _, key := range hiddenColumns {
-		if name, ok := now.Property(key); ok && (anew || m.Configuration[key] == "") {
+	for _, hidden := range delta.HiddenColumns {
+		key := hidden.Property
+		name, ok := now.Property(key)
+		switch was := m.Configuration[key]; {
+		case ok && (anew || was == ""):
 			m.Configuration[key] = name
+		case !ok && anew && was != "":
+			m.Configuration[key] = hidden.Prefix + fresh()
 		}
 	}
 }
@@ -218,16 +243,16 @@ func setField(f *delta.Field, key string, value json.RawMessage) {
 
 // clusteringBack gives the clustering columns that the table had, if they are others.
 func clusteringBack(now, then *delta.Snapshot) (delta.DomainMetadata, bool) {
-	is, clustered := now.Domain(clusteringDomain)
-	was, ok := then.Domain(clusteringDomain)
+	is, clustered := now.Domain(delta.ClusteringDomain)
+	was, ok := then.Domain(delta.ClusteringDomain)
 	switch {
 	case ok && clustered && is.Configuration == was.Configuration, !ok && !clustered:
 		return delta.DomainMetadata{}, false
 	case ok:
 		return was, true
 	}
-	none := `{"clusteringColumns":[],"domainName":"` + clusteringDomain + `"}`
-	return delta.DomainMetadata{Domain: clusteringDomain, Configuration: none}, is.Configuration != none
+	none := `{"clusteringColumns":[],"domainName":"` + delta.ClusteringDomain + `"}`
+	return delta.DomainMetadata{Domain: delta.ClusteringDomain, Configuration: none}, is.Configuration != none
 }
 
 // united is the protocol that a table has, raised by what it had: now itself if nothing is missing.

@@ -82,7 +82,7 @@ func DropFeature(ctx context.Context, t *idem.Table, r Drop) (*Dropped, error) {
 	if r.Feature == "" {
 		return nil, in.Fail(opDrop, fmt.Errorf("%w: Drop.Feature is empty: name a table feature", idem.ErrInput))
 	}
-	d := &dropping{in: in, steps: steps{in: in, op: opDrop, note: r.Note}, request: r, out: Dropped{Outcome: idem.Unchanged}, types: pastTypes{env: in.Env, known: map[string]bool{}}}
+	d := &dropping{in: in, steps: steps{in: in, op: opDrop, note: r.Note}, request: r, out: Dropped{Outcome: idem.Unchanged}, types: pastTypes{env: in.Env, known: map[[2]string]bool{}}}
 	defer func() { d.close(ctx) }()
 	for range mostSteps {
 		done, err := d.step(ctx)

@@ -24,7 +24,6 @@ func givenSince(ctx context.Context, in *inside.Table, then, now *delta.Snapshot
 		return nil, err
 	}
 	g := &given{numbers: numbersOf(then), columns: map[string]json.RawMessage{}, ids: ids}
-	g.numbers.take(now.Schema(), now.Mapping() != delta.MappingNone)
 	mapped := now.Mapping() != delta.MappingNone && then.Mapping() == delta.MappingNone
 	if mapped || len(g.numbers.columns) > 0 || then.Protocol().Supports(trackingFeature) || now.Protocol().Supports(trackingFeature) {
 		err = in.Log.ReadCommits(ctx, then.Version()+1, now.Version()-1, func(_ int64, actions []delta.Action) error {
@@ -37,6 +36,7 @@ func givenSince(ctx context.Context, in *inside.Table, then, now *delta.Snapshot
 	if err != nil {
 		return nil, missed(ctx, in, err)
 	}
+	g.numbers.take(now.Schema(), now.Mapping() != delta.MappingNone)
 	return g, g.ids.end(now)
 }
 

@@ -9,15 +9,18 @@ import (
 )
 
 // numbers are the last numbers that the identity columns of a version gave, in it or since. A column is known by its
-// place in files, so that one of its name that was added since is none of it.
+// place in files, so that one of its name that was added since is none of it; where column mapping comes or goes
+// its place changes, and its name stays.
 type numbers struct {
-	mapped  bool
+	mapped  bool // the schema that was looked at last
 	columns []*numbered
 }
 
 type numbered struct {
-	field delta.Field
+	field delta.Field     // in the version
 	rule  *delta.Identity // with the last number as its Mark
+	last  delta.Field     // as it was seen last
+	gone  bool            // it was dropped since
 }
 
 // numbersOf are those of a version itself. A rule that cannot be read gave no numbers.
@@ -25,27 +28,34 @@ func numbersOf(then *delta.Snapshot) *numbers {
 	n := &numbers{mapped: then.Mapping() != delta.MappingNone}
 	for _, f := range then.Schema().Fields {
 		if rule, err := f.Identity(); err == nil && rule != nil {
-			n.columns = append(n.columns, &numbered{f, rule})
+			n.columns = append(n.columns, &numbered{field: f, rule: rule, last: f})
 		}
 	}
 	return n
 }
 
-// take looks for greater numbers in another schema of the table.
+// take looks for greater numbers in the next schema that the table had.
 func (n *numbers) take(schema *delta.Struct, mapped bool) {
 	for _, c := range n.columns {
-		for i := range schema.Fields {
-			f := &schema.Fields[i]
-			same := physical(f) == physical(&c.field) || mapped != n.mapped && f.Name == c.field.Name
-			rule, err := f.Identity()
-			if !same || err != nil || rule == nil || rule.Mark == nil {
-				continue
-			}
-			if c.rule.Mark == nil || (c.rule.Step > 0) == (*rule.Mark > *c.rule.Mark) {
-				c.rule.Mark = rule.Mark
-			}
+		i := slices.IndexFunc(schema.Fields, func(f delta.Field) bool { return c.is(&f, mapped != n.mapped) })
+		if c.gone = i < 0; c.gone {
+			continue
+		}
+		c.last = schema.Fields[i]
+		rule, err := c.last.Identity()
+		if err == nil && rule != nil && rule.Mark != nil && (c.rule.Mark == nil || (c.rule.Step > 0) == (*rule.Mark > *c.rule.Mark)) {
+			c.rule.Mark = rule.Mark
 		}
 	}
+	n.mapped = mapped
+}
+
+// is says whether a field of the next schema is the column. moved says that places in files have changed.
+func (c *numbered) is(f *delta.Field, moved bool) bool {
+	if moved && !c.gone {
+		return f.Name == c.last.Name
+	}
+	return physical(f) == physical(&c.last)
 }
 
 // stand puts the numbers into the schema of the version, and says whether any is another.

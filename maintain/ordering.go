@@ -29,11 +29,12 @@ func orderingOf(snap *delta.Snapshot, r Optimize) (*ordering, error) {
 	return nil, nil
 }
 
-// storedOrdering finds clustering columns, which the log names as files do.
+// storedOrdering finds clustering columns, which the log names as files do. Of more than rows can be ordered by, which
+// other engines may name, it takes the first.
 func storedOrdering(snap *delta.Snapshot, clustering [][]string) (*ordering, error) {
 	mapped := snap.Mapping() != delta.MappingNone
 	o := &ordering{clustered: true, name: columnsName(clustering)}
-	for _, path := range clustering {
+	for _, path := range clustering[:min(len(clustering), delta.MostClusteringColumns)] {
 		found, ok := walk(snap.Schema(), path, func(f *delta.Field, name string) bool {
 			if mapped {
 				return f.PhysicalName() == name
@@ -108,8 +109,8 @@ func (o *ordering) add(snap *delta.Snapshot, place []int) error {
 		return fmt.Errorf("%w: rows cannot be ordered by %s, which is %s", idem.ErrInput, name, t)
 	case slices.ContainsFunc(o.places, func(p []int) bool { return slices.Equal(p, place) }):
 		return fmt.Errorf("%w: rows are to be ordered by %s twice", idem.ErrInput, name)
-	case len(o.places) == mostCurveColumns:
-		return fmt.Errorf("%w: rows are ordered by at most %d columns at once", idem.ErrInput, mostCurveColumns)
+	case len(o.places) == delta.MostClusteringColumns:
+		return fmt.Errorf("%w: rows are ordered by at most %d columns at once", idem.ErrInput, delta.MostClusteringColumns)
 	}
 	o.columns, o.places = append(o.columns, path), append(o.places, place)
 	return nil

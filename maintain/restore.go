@@ -169,7 +169,7 @@ func (p *restore) definition(ctx context.Context, now *delta.Snapshot, adds []*d
 	if err != nil {
 		return nil, err
 	}
-	out, err := definitionBack(now, p.then, given, given.ids.anew)
+	out, err := definitionBack(now, p.then, given, given.ids.anew, p.in.Env.NewID)
 	if err != nil {
 		return nil, err
 	}

@@ -154,11 +154,12 @@ func (w *rewriter) close(ctx context.Context) {
 // tell; the log does not.
 type pastTypes struct {
 	env   *plan.Env
-	known map[string]bool // by key: a file never changes, nor do types while a feature is dropped
+	known map[[2]string]bool // by key, which a file never changes under, and the schema that it is held against
 }
 
 func (p *pastTypes) has(ctx context.Context, snap *delta.Snapshot, f *delta.Add) (bool, error) {
-	if past, ok := p.known[f.Key]; ok {
+	id := [2]string{f.Key, snap.Metadata().SchemaString}
+	if past, ok := p.known[id]; ok {
 		return past, nil
 	}
 	r, err := parquetio.From(ctx).Open(ctx, parquetio.Object(ctx, p.env.Store, f.Key, f.Size), parquetio.ReadOptions{Allocator: p.env.Allocator})
@@ -184,7 +185,7 @@ func (p *pastTypes) has(ctx context.Context, snap *delta.Snapshot, f *delta.Add)
 			past = true
 		}
 	}
-	p.known[f.Key] = past
+	p.known[id] = past
 	return past, nil
 }
 

@@ -9,10 +9,6 @@ import (
 
 const trackingFeature = "rowTracking"
 
-// hiddenColumns are the properties that name the columns in which files hold the ids of rows that were copied into
-// them, and the versions of those.
-var hiddenColumns = []string{"delta.rowTracking.materializedRowIdColumnName", "delta.rowTracking.materializedRowCommitVersionColumnName"}
-
 // idsSince are the row ids that files of a version have, as it says and the commits after it. Once the feature is
 // dropped they are void, until it is back: then those of files that came before may be those of others by now.
 type idsSince struct {

@@ -192,13 +192,19 @@ func checkMetadata(in *Intent, base State, w *Winner) Verdict {
 	return Verdict{}
 }
 
-// checkDomains looks at domains that both commits write. The row-id high-water mark is worked out
-// where a commit lands.
+// checkDomains looks at domains that both commits write, and at those that name columns where ours changes what
+// columns there are. The row-id high-water mark is worked out where a commit lands.
 func checkDomains(in *Intent, _ State, w *Winner) Verdict {
 	for _, ours := range in.Actions {
 		for _, theirs := range w.Actions {
-			if ours.Domain != nil && theirs.Domain != nil && ours.Domain.Domain == theirs.Domain.Domain && ours.Domain.Domain != RowIDDomain {
+			if theirs.Domain == nil || theirs.Domain.Domain == RowIDDomain {
+				continue
+			}
+			if ours.Domain != nil && ours.Domain.Domain == theirs.Domain.Domain {
 				return replan(RuleDomain, "domain %q changed", ours.Domain.Domain)
+			}
+			if ours.Metadata != nil && theirs.Domain.Domain == delta.ClusteringDomain {
+				return replan(RuleDomain, "the commit changes the table's definition, and the winner the columns that it is clustered by")
 			}
 		}
 	}

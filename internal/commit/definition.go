@@ -88,14 +88,33 @@ func protocolChange(old, now *delta.Protocol, m *delta.Metadata) string {
 	if name := dropped(old, now); name != "" {
 		return fmt.Sprintf("the feature %s was dropped", name)
 	}
+	if name := demanding(old, now, m); name != "" {
+		return fmt.Sprintf("the feature %s was added", name)
+	}
+	return ""
+}
+
+// demanding names a feature that a protocol lacks and the other has, and that asks something of a commit
+// which was planned without, "" if there is none.
+func demanding(old, now *delta.Protocol, m *delta.Metadata, but ...string) string {
 	for _, name := range now.Features() {
-		if old.Supports(name) {
+		if old.Supports(name) || slices.Contains(but, name) {
 			continue
 		}
 		key, known := tolerant[name]
 		if !known || key != "" && wakes(m.Configuration[key]) {
-			return fmt.Sprintf("the feature %s was added", name)
+			return name
 		}
+	}
+	return ""
+}
+
+// FeatureChange says in words which feature was added so that rows must be validated, or files written, anew,
+// though the definition of the table is what it was; "" if none was. Rows that were written before the table
+// was clustered, or had a variant, are as good as those that it had then.
+func FeatureChange(old, now *delta.Protocol, m *delta.Metadata) string {
+	if name := demanding(old, now, m, "clustering", "variantType", "variantType-preview"); name != "" {
+		return fmt.Sprintf("the feature %s was added", name)
 	}
 	return ""
 }
@@ -133,8 +152,13 @@ func DefinitionChange(old, now *delta.Metadata) string {
 	return definitionChange(old, now, false)
 }
 
-// definitionChange is DefinitionChange. A commit that copies no rows from files to files stands row
-// tracking being turned on as well.
+// DefinitionChangeForAppend is [DefinitionChange] for rows that are added, none being read or taken away: row
+// tracking may be turned on as well, and deletion vectors, timestamps in commits and the taking away of rows
+// may be turned off.
+func DefinitionChangeForAppend(old, now *delta.Metadata) string {
+	return definitionChange(old, now, true)
+}
+
 func definitionChange(old, now *delta.Metadata, copiesNone bool) string {
 	switch {
 	case old.Provider != now.Provider || !maps.Equal(old.FormatOptions, now.FormatOptions):
@@ -181,18 +205,20 @@ func changedProperty(old, now map[string]string, copiesNone bool) string {
 }
 
 // harmlessFrom knows the changes of properties that are harmless in one direction: a plan made without
-// them stands with them.
+// them stands with them; and those that are nothing to a commit which copies and takes away no rows.
 func harmlessFrom(key string, old, now map[string]string, copiesNone bool) bool {
 	was, is := old[key], now[key]
 	switch {
 	case key == "delta.enableDeletionVectors":
-		return !wakes(was)
+		return copiesNone || !wakes(was)
+	case key == "delta.appendOnly":
+		return copiesNone
 	case key == mappingMaxIDKey:
 		before, errBefore := strconv.ParseInt("0"+was, 10, 64)
 		after, errAfter := strconv.ParseInt(is, 10, 64)
 		return errBefore == nil && errAfter == nil && after >= before
 	case slices.Contains(timestamps, key):
-		return !wakes(was) || key == timestampsKey && strings.EqualFold(was, is)
+		return copiesNone || !wakes(was) || key == timestampsKey && strings.EqualFold(was, is)
 	case slices.Contains(tracking, key):
 		return copiesNone && !wakes(was)
 	}

@@ -42,37 +42,43 @@ func TestDefinitionChangeOfProperties(t *testing.T) {
 		why      string
 		old, now *delta.Metadata
 		want     string
+		appends  bool // rows that are added stand it all the same
 	}{
-		{"mapping by the names that columns have, by ids which our files lack", described(plain, nil), described(column("a", "long", numbered("1", "a")), named), "the property delta.columnMapping.mode changed"},
-		{"mapping off, and then on", described(plain, map[string]string{"delta.columnMapping.mode": "none"}), described(column("a", "long", numbered("1", "a")), named), "the property delta.columnMapping.mode changed"},
-		{"mapping by other names", described(plain, nil), described(column("a", "long", numbered("1", "p")), named), "the property delta.columnMapping.mode changed"},
-		{"mapping by ids, which our files lack", described(plain, nil), described(column("a", "long", numbered("1", "a")), byID), "the property delta.columnMapping.mode changed"},
-		{"mapping gone", described(column("a", "long", numbered("1", "a")), named), described(plain, nil), "the property delta.columnMapping.maxColumnId changed"},
+		{"mapping by the names that columns have, by ids which our files lack", described(plain, nil), described(column("a", "long", numbered("1", "a")), named), "the property delta.columnMapping.mode changed", false},
+		{"mapping off, and then on", described(plain, map[string]string{"delta.columnMapping.mode": "none"}), described(column("a", "long", numbered("1", "a")), named), "the property delta.columnMapping.mode changed", false},
+		{"mapping by other names", described(plain, nil), described(column("a", "long", numbered("1", "p")), named), "the property delta.columnMapping.mode changed", false},
+		{"mapping by ids, which our files lack", described(plain, nil), described(column("a", "long", numbered("1", "a")), byID), "the property delta.columnMapping.mode changed", false},
+		{"mapping gone", described(column("a", "long", numbered("1", "a")), named), described(plain, nil), "the property delta.columnMapping.maxColumnId changed", false},
 		{"a column more under mapping", described(column("a", "long", numbered("1", "p")), named),
-			described(column("a", "long", numbered("1", "p"))+","+column("b", "long", numbered("2", "q")), second), ""},
-		{"the highest id sinks", described(column("a", "long", numbered("1", "p")), second), described(column("a", "long", numbered("1", "p")), named), "the property delta.columnMapping.maxColumnId changed"},
-		{"another place in files", described(column("a", "long", numbered("1", "p")), named), described(column("a", "long", numbered("1", "q")), named), "the metadata of column a changed"},
-		{"another id", described(column("a", "long", numbered("1", "p")), named), described(column("a", "long", numbered("2", "p")), named), "the metadata of column a changed"},
+			described(column("a", "long", numbered("1", "p"))+","+column("b", "long", numbered("2", "q")), second), "", false},
+		{"the highest id sinks", described(column("a", "long", numbered("1", "p")), second), described(column("a", "long", numbered("1", "p")), named), "the property delta.columnMapping.maxColumnId changed", false},
+		{"another place in files", described(column("a", "long", numbered("1", "p")), named), described(column("a", "long", numbered("1", "q")), named), "the metadata of column a changed", false},
+		{"another id", described(column("a", "long", numbered("1", "p")), named), described(column("a", "long", numbered("2", "p")), named), "the metadata of column a changed", false},
 		{"the mark of an identity column", described(column("a", "long", `"delta.identity.start":1,"delta.identity.step":1`), nil),
-			described(column("a", "long", `"delta.identity.start":1,"delta.identity.step":1,"delta.identity.highWaterMark":7`), nil), ""},
+			described(column("a", "long", `"delta.identity.start":1,"delta.identity.step":1,"delta.identity.highWaterMark":7`), nil), "", false},
 		{"another step", described(column("a", "long", `"delta.identity.start":1,"delta.identity.step":1`), nil),
-			described(column("a", "long", `"delta.identity.start":1,"delta.identity.step":2`), nil), "the metadata of column a changed"},
-		{"the record of changes of type goes", described(column("a", "long", `"delta.typeChanges":[{"fromType":"integer","toType":"long"}]`), nil), described(plain, nil), ""},
-		{"a wider type", described(column("a", "integer", ""), nil), described(column("a", "long", `"delta.typeChanges":[{"fromType":"integer","toType":"long"}]`), nil), "the type of column a changed"},
-		{"a new column of limited strings", described(plain, nil), described(plain+","+column("b", "string", `"__CHAR_VARCHAR_TYPE_STRING":"char(3)"`), nil), ""},
-		{"a new column with a default", described(plain, nil), described(plain+","+column("b", "string", `"CURRENT_DEFAULT":"1"`), nil), "column b was added and must be filled"},
-		{"a new identity column", described(plain, nil), described(plain+","+column("b", "long", `"delta.identity.start":1,"delta.identity.step":1`), nil), "column b was added and must be filled"},
-		{"vectors may be written now", described(plain, nil), described(plain, vectors), ""},
-		{"vectors may not be written any more", described(plain, vectors), described(plain, nil), "the property delta.enableDeletionVectors changed"},
-		{"timestamps in commits", described(plain, nil), described(plain, stamped), ""},
-		{"timestamps in commits since another version", described(plain, stamped), described(plain, later), "the property delta.inCommitTimestampEnablementVersion changed"},
-		{"no timestamps any more", described(plain, stamped), described(plain, nil), "the property delta.enableInCommitTimestamps changed"},
-		{"changes of rows wanted", described(plain, nil), described(plain, map[string]string{"delta.enableChangeDataFeed": "true"}), "the property delta.enableChangeDataFeed changed"},
-		{"row ids wanted, which copies of rows would have to keep", described(plain, nil), described(plain, map[string]string{"delta.enableRowTracking": "true"}), "the property delta.enableRowTracking changed"},
-		{"types may widen from now on", described(plain, nil), described(plain, map[string]string{"delta.enableTypeWidening": "true"}), ""},
+			described(column("a", "long", `"delta.identity.start":1,"delta.identity.step":2`), nil), "the metadata of column a changed", false},
+		{"the record of changes of type goes", described(column("a", "long", `"delta.typeChanges":[{"fromType":"integer","toType":"long"}]`), nil), described(plain, nil), "", false},
+		{"a wider type", described(column("a", "integer", ""), nil), described(column("a", "long", `"delta.typeChanges":[{"fromType":"integer","toType":"long"}]`), nil), "the type of column a changed", false},
+		{"a new column of limited strings", described(plain, nil), described(plain+","+column("b", "string", `"__CHAR_VARCHAR_TYPE_STRING":"char(3)"`), nil), "", false},
+		{"a new column with a default", described(plain, nil), described(plain+","+column("b", "string", `"CURRENT_DEFAULT":"1"`), nil), "column b was added and must be filled", false},
+		{"a new identity column", described(plain, nil), described(plain+","+column("b", "long", `"delta.identity.start":1,"delta.identity.step":1`), nil), "column b was added and must be filled", false},
+		{"vectors may be written now", described(plain, nil), described(plain, vectors), "", false},
+		{"vectors may not be written any more", described(plain, vectors), described(plain, nil), "the property delta.enableDeletionVectors changed", true},
+		{"timestamps in commits", described(plain, nil), described(plain, stamped), "", false},
+		{"timestamps in commits since another version", described(plain, stamped), described(plain, later), "the property delta.inCommitTimestampEnablementVersion changed", true},
+		{"no timestamps any more", described(plain, stamped), described(plain, nil), "the property delta.enableInCommitTimestamps changed", true},
+		{"changes of rows wanted", described(plain, nil), described(plain, map[string]string{"delta.enableChangeDataFeed": "true"}), "the property delta.enableChangeDataFeed changed", false},
+		{"row ids wanted, which copies of rows would have to keep", described(plain, nil), described(plain, map[string]string{"delta.enableRowTracking": "true"}), "the property delta.enableRowTracking changed", true},
+		{"types may widen from now on", described(plain, nil), described(plain, map[string]string{"delta.enableTypeWidening": "true"}), "", false},
+		{"no row may be taken away any more", described(plain, nil), described(plain, map[string]string{"delta.appendOnly": "true"}), "the property delta.appendOnly changed", true},
 	} {
 		t.Run(c.why, func(t *testing.T) {
 			require.Equal(t, c.want, commit.DefinitionChange(c.old, c.now))
+			if c.appends {
+				c.want = ""
+			}
+			require.Equal(t, c.want, commit.DefinitionChangeForAppend(c.old, c.now))
 		})
 	}
 }

@@ -144,6 +144,9 @@ func (w *writer) Write(batch arrow.RecordBatch) error {
 	if batch.NumRows() == 0 {
 		return nil
 	}
+	if len(w.leaves) == 0 {
+		return fmt.Errorf("%w: %d rows of a file that has no column: no row of them would be in it", delta.ErrUnsupported, batch.NumRows())
+	}
 	w.err = w.guard(func() error {
 		if w.file != nil {
 			return w.write(batch)

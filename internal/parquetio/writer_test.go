@@ -182,3 +182,17 @@ func TestCodecOfAContext(t *testing.T) {
 	ctx := parquetio.WithCodec(t.Context(), stub{})
 	require.Equal(t, stub{}, parquetio.From(ctx))
 }
+
+// A row without a column is nowhere in a file.
+func TestRowsOfAFileWithoutColumns(t *testing.T) {
+	for _, fields := range [][]arrow.Field{nil, {{Name: "nothing", Type: arrow.Null, Nullable: true}}} {
+		schema := arrow.NewSchema(fields, nil)
+		w, err := parquetio.Parquet{}.NewWriter(&bytes.Buffer{}, schema, parquetio.WriteOptions{})
+		require.NoError(t, err)
+		var columns []arrow.Array
+		if len(fields) > 0 {
+			columns = []arrow.Array{array.NewNull(2)}
+		}
+		require.ErrorIs(t, w.Write(array.NewRecordBatch(schema, columns, 2)), delta.ErrUnsupported)
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"github.com/idemtable/idem/delta"
+	"github.com/idemtable/idem/internal/commit"
 	"github.com/idemtable/idem/internal/rows"
 )
 
@@ -56,7 +57,7 @@ func (p *Append) Plan(ctx context.Context, snap *delta.Snapshot) (*Proposal, err
 
 // follow makes what was written go with another state of the table.
 func (p *Append) follow(ctx context.Context, to evolved) error {
-	if err := to.follows(p.base, p.Input.brings(p.Evolve)); err != nil {
+	if err := to.follows(p.base, p.Input.brings(p.Evolve), commit.DefinitionChangeForAppend); err != nil {
 		return err
 	}
 	_, err := p.out.renumber(ctx, p.Env, p.base, to.snap)

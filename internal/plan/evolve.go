@@ -42,10 +42,10 @@ func evolve(snap *delta.Snapshot, rows *arrow.Schema) (evolved, error) {
 	return e, nil
 }
 
-// follows says whether what was prepared for one definition may be committed to this one. When a
-// winner gave a column that the rows bring another type, it is the rows that do not fit.
-func (e evolved) follows(base *delta.Snapshot, rows *arrow.Schema) error {
-	err := sameDefinition(base, e.snap)
+// follows says whether what was prepared for one definition may be committed to this one, as change
+// compares them. When a winner gave a column that the rows bring another type, it is the rows that do not fit.
+func (e evolved) follows(base *delta.Snapshot, rows *arrow.Schema, change func(old, now *delta.Metadata) string) error {
+	err := sameDefinition(base, e.snap, change)
 	if err == nil || rows == nil {
 		return err
 	}

@@ -131,7 +131,7 @@ func (p *Merge) begin(ctx context.Context, snap *delta.Snapshot) (evolved, error
 	}
 	p.Added = to.added
 	if p.base != nil {
-		if err := to.follows(p.base, rows); err != nil {
+		if err := to.follows(p.base, rows, commit.DefinitionChange); err != nil {
 			return evolved{}, err
 		}
 		return to, p.reshape(to.snap)

@@ -207,16 +207,17 @@ func mutable(snap *delta.Snapshot, verb string) error {
 }
 
 // sameDefinition says whether rows checked against one snapshot may be committed on another: what
-// rows must look like is unchanged, or grew by nullable columns only.
-func sameDefinition(was, is *delta.Snapshot) error {
+// rows must look like is unchanged, or grew by nullable columns only. change compares the definitions.
+func sameDefinition(was, is *delta.Snapshot, change func(old, now *delta.Metadata) string) error {
 	a, b := was.Metadata(), is.Metadata()
-	if a == b {
-		return nil
-	}
 	if a.ID != b.ID {
 		return fmt.Errorf("%w: the table that was at version %d was dropped and made anew", commit.ErrConflict, was.Version())
 	}
-	if why := commit.DefinitionChange(a, b); why != "" {
+	why := commit.FeatureChange(was.Protocol(), is.Protocol(), a)
+	if why == "" && a != b {
+		why = change(a, b)
+	}
+	if why != "" {
 		return fmt.Errorf("%w: %s between version %d, which the call was planned on, and version %d; call again to check it against the new definition", commit.ErrConflict, why, was.Version(), is.Version())
 	}
 	return nil

@@ -104,7 +104,7 @@ func (p *Replace) plan(ctx context.Context, snap *delta.Snapshot) (*Proposal, er
 func (p *Replace) begin(ctx context.Context, to evolved) error {
 	snap := to.snap
 	if p.base != nil {
-		if err := to.follows(p.base, p.Input.brings(p.Evolve)); err != nil {
+		if err := to.follows(p.base, p.Input.brings(p.Evolve), commit.DefinitionChange); err != nil {
 			return err
 		}
 		moved, err := p.in.renumber(ctx, p.Env, p.base, snap)
