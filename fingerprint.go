@@ -9,6 +9,7 @@ import (
 	"github.com/idemtable/idem/delta"
 	"github.com/idemtable/idem/delta/expr"
 	"github.com/idemtable/idem/internal/plan"
+	"github.com/idemtable/idem/internal/pred"
 	"github.com/idemtable/idem/internal/rows"
 )
 
@@ -91,8 +92,23 @@ func (t *Table) Fingerprint(ctx context.Context, r Fingerprint) (*Print, error) 
 	if err != nil {
 		return nil, t.fail(op, err)
 	}
+	if err := refuseCollated(snap, r.Keys); err != nil {
+		return nil, t.fail(op, err)
+	}
 	p, err := t.print(ctx, snap, r, where)
 	return p, t.failIf(op, err)
+}
+
+// refuseCollated refuses keys that are not compared by their bytes. Names of no column are for others to refuse.
+func refuseCollated(snap *delta.Snapshot, keys []string) error {
+	for _, name := range keys {
+		if path, err := pred.PathIn(snap.Schema(), name); err == nil {
+			if err := snap.RefuseCollated(path); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 func (t *Table) print(ctx context.Context, snap *delta.Snapshot, r Fingerprint, where expr.Expr) (*Print, error) {
@@ -150,6 +166,9 @@ func (t *Table) Duplicates(ctx context.Context, r Duplicates) (*DuplicateKeys, e
 	const op = "Duplicates"
 	where, snap, err := t.reads(ctx, r.Where, r.Args, r.Condition)
 	if err != nil {
+		return nil, t.fail(op, err)
+	}
+	if err := refuseCollated(snap, r.On); err != nil {
 		return nil, t.fail(op, err)
 	}
 	d := plan.Duplicates{Env: &t.env, On: r.On, Where: where, Samples: r.Samples}

@@ -205,7 +205,7 @@ func (t *Table) AtTime(ctx context.Context, at time.Time) (*Table, error) {
 	if err := t.ready(ctx); err != nil {
 		return nil, t.fail("AtTime", err)
 	}
-	v, err := t.log.VersionAt(ctx, at)
+	v, err := t.log.VersionAt(ctx, at, t.Snapshot())
 	if err != nil {
 		return nil, t.fail("AtTime", err)
 	}
@@ -262,6 +262,9 @@ func (t *Table) reads(ctx context.Context, text string, args []any, tree expr.Ex
 		return nil, nil, err
 	}
 	snap, err := t.newest(ctx)
+	if err == nil && where != nil {
+		err = snap.RefuseCollated(expr.Compared(where)...)
+	}
 	t.trial.Tell(trial.Call{Err: err})
 	return where, snap, err
 }

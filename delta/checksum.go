@@ -107,7 +107,7 @@ func writeObjects[T any](w *writer, name string, all []T, fields func(*T)) {
 	w.close(']')
 }
 
-var checksumLayout = layout{"checksum", 0, []string{
+var checksumLayout = layout{kind: "checksum", names: []string{
 	"txnId", "tableSizeBytes", "numFiles", "numDeletedRecordsOpt", "numDeletionVectorsOpt", "numMetadata", "numProtocol",
 	"inCommitTimestampOpt", "setTransactions", "domainMetadata", "metadata", "protocol",
 }}

@@ -58,6 +58,7 @@ func TestDecodeTolerates(t *testing.T) {
 		{"what belongs in checkpoints is ignored", `{"sidecar":{"path":"s","sizeInBytes":1,"modificationTime":2}}` + "\n" + addLine, 1},
 		{"any type in commitInfo", `{"commitInfo":{"timestamp":"12","operation":7,"operationParameters":[1],"operationMetrics":{"n":{"x":1},"m":2},"isBlindAppend":"no","readVersion":1.5,"txnId":null}}`, 1},
 		{"one path with two vectors", addLine + "\n" + `{"remove":{"path":"a","dataChange":true,"deletionVector":{"storageType":"u","pathOrInlineDv":"x","sizeInBytes":2,"cardinality":3}}}`, 2},
+		{"one metaData and one protocol, each said twice", strings.Repeat(`{"metaData":{"id":"i","format":{"provider":"parquet"},"partitionColumns":[],"schemaString":"{}","configuration":{"a":"b"}}}`+"\n"+`{"protocol":{"minReaderVersion":3,"minWriterVersion":7,"readerFeatures":["x"]}}`+"\n", 2), 2},
 		{"an empty app id and a negative version, as others write", `{"txn":{"appId":"","version":-5}}`, 1},
 	} {
 		t.Run(c.why, func(t *testing.T) {
@@ -66,6 +67,20 @@ func TestDecodeTolerates(t *testing.T) {
 			require.Len(t, actions, c.actions)
 		})
 	}
+}
+
+// What is said beside the work is said as its writer likes: of two values of one key the last counts.
+func TestRepeatedKeysInCommitInfo(t *testing.T) {
+	actions, err := delta.DecodeCommit("c", []byte(`{"commitInfo":{"operation":"WRITE","timestamp":1,"operationParameters":{"a":"1","a":{"b":1,"b":2}},"operation":"MERGE","timestamp":7,"more":{"x":1,"x":2},"operationMetrics":{"n":"1","n":"2"}}}`))
+	require.NoError(t, err)
+	info := actions[0].CommitInfo
+	require.Equal(t, "MERGE", info.Operation)
+	require.EqualValues(t, 7, info.Timestamp)
+	require.Equal(t, map[string]any{"a": map[string]any{"b": json.Number("2")}}, info.OperationParameters)
+	require.Equal(t, map[string]string{"n": "2"}, info.OperationMetrics)
+	actions, err = delta.DecodeCommit("c", []byte(`{"commitInfo":{"operation":"WRITE","operationParameters":{"a":"1"},"operationParameters":"none"}}`))
+	require.NoError(t, err)
+	require.Nil(t, actions[0].CommitInfo.OperationParameters)
 }
 
 func TestDecodeRefuses(t *testing.T) {
@@ -100,8 +115,8 @@ func TestDecodeRefuses(t *testing.T) {
 		{"add and remove of one file", addLine + "\n" + `{"remove":{"path":"a","dataChange":true}}`, "adds and removes"},
 		{"two txns of an app id", strings.Repeat(`{"txn":{"appId":"a","version":1}}`+"\n", 2), "two txn"},
 		{"two of a domain", strings.Repeat(`{"domainMetadata":{"domain":"d","configuration":"","removed":false}}`+"\n", 2), "two domainMetadata"},
-		{"two metaData", meta + "\n" + meta, "two metaData"},
-		{"two protocols", strings.Repeat(`{"protocol":{"minReaderVersion":1,"minWriterVersion":2}}`+"\n", 2), "two protocol"},
+		{"two metaData", meta + "\n" + strings.Replace(meta, `"i"`, `"j"`, 1), "two metaData"},
+		{"two protocols", `{"protocol":{"minReaderVersion":1,"minWriterVersion":2}}` + "\n" + `{"protocol":{"minReaderVersion":1,"minWriterVersion":3}}`, "two protocol"},
 	} {
 		t.Run(c.why, func(t *testing.T) {
 			_, err := delta.DecodeCommit("00000000000000000007.json", []byte(c.text))

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"reflect"
 	"unicode/utf8"
 )
 
@@ -15,9 +16,10 @@ const (
 )
 
 // DecodeCommit reads a commit file. name is used in errors. Actions, members and fields that idem
-// does not know, blank lines, CR LF and a file without a byte are fine, and so are values of a
-// wrong type in commitInfo, which is free text. All else that breaks the protocol wraps
-// [ErrCorrupt] and names file and line: a torn line, two actions on one line, a missing or
+// does not know, blank lines, CR LF and a file without a byte are fine, and so are in commitInfo,
+// which is free text, values of a wrong type and repeated keys, of which the last counts, and a protocol
+// or metaData that is said twice in the same words, which is given once. All else that breaks the
+// protocol wraps [ErrCorrupt] and names file and line: a torn line, two actions on one line, a missing or
 // mistyped field, a repeated key, and what one commit must not hold twice. What is only too large
 // wraps [ErrUnsupported]. Equal partition values are shared between the actions.
 func DecodeCommit(name string, data []byte) ([]Action, error) {
@@ -26,8 +28,9 @@ func DecodeCommit(name string, data []byte) ([]Action, error) {
 		return nil, err
 	}
 	kept := actions[:0]
+	var said repeated
 	for _, a := range actions {
-		if a.CheckpointMetadata == nil && a.Sidecar == nil {
+		if a.CheckpointMetadata == nil && a.Sidecar == nil && !said.before(a) {
 			kept = append(kept, a)
 		}
 	}
@@ -35,6 +38,27 @@ func DecodeCommit(name string, data []byte) ([]Action, error) {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	return kept, nil
+}
+
+// repeated are the definitions that a commit has said. Some writers say one twice in the same words (delta-rs 1.1 when it
+// overwrites and merges schemas), which leaves no doubt.
+type repeated struct {
+	protocol *Protocol
+	metadata *Metadata
+}
+
+func (r *repeated) before(a Action) bool {
+	switch {
+	case a.Protocol != nil && r.protocol != nil:
+		return reflect.DeepEqual(a.Protocol, r.protocol)
+	case a.Metadata != nil && r.metadata != nil:
+		return reflect.DeepEqual(a.Metadata, r.metadata)
+	case a.Protocol != nil:
+		r.protocol = a.Protocol
+	case a.Metadata != nil:
+		r.metadata = a.Metadata
+	}
+	return false
 }
 
 // DecodeActions reads the lines of a compaction or of a V2 checkpoint in JSON: as DecodeCommit,
@@ -174,6 +198,7 @@ type layout struct {
 	kind     string
 	required int
 	names    []string
+	repeats  bool // a field may be given several times: the last counts
 }
 
 // record reads an object. visit is called with the index of each field that is present and not
@@ -185,7 +210,7 @@ func (s *scanner) record(l *layout, visit func(field int) error) error {
 			if string(key) != name {
 				continue
 			}
-			if seen&(1<<i) != 0 {
+			if seen&(1<<i) != 0 && !l.repeats {
 				return s.fault("%s.%s twice", l.kind, name)
 			}
 			seen |= 1 << i
@@ -230,7 +255,7 @@ func (d *decoder) partitionValues() (map[string]*string, error) {
 	return m, err
 }
 
-var addLayout = layout{"add", 5, []string{
+var addLayout = layout{kind: "add", required: 5, names: []string{
 	"path", "partitionValues", "size", "modificationTime", "dataChange",
 	"stats", "tags", "deletionVector", "baseRowId", "defaultRowCommitVersion", "clusteringProvider",
 }}
@@ -269,7 +294,7 @@ func (d *decoder) add(a *Add) error {
 	return a.validate()
 }
 
-var removeLayout = layout{"remove", 2, []string{
+var removeLayout = layout{kind: "remove", required: 2, names: []string{
 	"path", "dataChange", "deletionTimestamp", "extendedFileMetadata", "partitionValues", "size",
 	"stats", "tags", "deletionVector", "baseRowId", "defaultRowCommitVersion",
 }}
@@ -308,7 +333,7 @@ func (d *decoder) remove(r *Remove) error {
 	return r.validate()
 }
 
-var vectorLayout = layout{"deletionVector", 4, []string{"storageType", "pathOrInlineDv", "sizeInBytes", "cardinality", "offset"}}
+var vectorLayout = layout{kind: "deletionVector", required: 4, names: []string{"storageType", "pathOrInlineDv", "sizeInBytes", "cardinality", "offset"}}
 
 func (d *decoder) vector() (*DeletionVector, error) {
 	v := &DeletionVector{}
@@ -334,7 +359,7 @@ func (d *decoder) vector() (*DeletionVector, error) {
 	return v, err
 }
 
-var cdcLayout = layout{"cdc", 3, []string{"path", "partitionValues", "size", "tags"}}
+var cdcLayout = layout{kind: "cdc", required: 3, names: []string{"path", "partitionValues", "size", "tags"}}
 
 func (d *decoder) cdc(c *CDC) error {
 	return d.record(&cdcLayout, func(field int) (err error) {

@@ -2,11 +2,11 @@ package delta
 
 import "strconv"
 
-var metadataLayout = layout{"metaData", 3, []string{
+var metadataLayout = layout{kind: "metaData", required: 3, names: []string{
 	"id", "format", "partitionColumns", "name", "description", "schemaString", "createdTime", "configuration",
 }}
 
-var formatLayout = layout{"format", 1, []string{"provider", "options"}}
+var formatLayout = layout{kind: "format", required: 1, names: []string{"provider", "options"}}
 
 func (d *decoder) metadata(m *Metadata) error {
 	return d.record(&metadataLayout, func(field int) (err error) {
@@ -39,7 +39,7 @@ func (d *decoder) metadata(m *Metadata) error {
 	})
 }
 
-var protocolLayout = layout{"protocol", 2, []string{"minReaderVersion", "minWriterVersion", "readerFeatures", "writerFeatures"}}
+var protocolLayout = layout{kind: "protocol", required: 2, names: []string{"minReaderVersion", "minWriterVersion", "readerFeatures", "writerFeatures"}}
 
 func (d *decoder) protocol(p *Protocol) error {
 	return d.record(&protocolLayout, func(field int) (err error) {
@@ -60,7 +60,7 @@ func (d *decoder) protocol(p *Protocol) error {
 	})
 }
 
-var txnLayout = layout{"txn", 2, []string{"appId", "version", "lastUpdated"}}
+var txnLayout = layout{kind: "txn", required: 2, names: []string{"appId", "version", "lastUpdated"}}
 
 func (d *decoder) txn(t *Txn) error {
 	return d.record(&txnLayout, func(field int) (err error) {
@@ -76,7 +76,7 @@ func (d *decoder) txn(t *Txn) error {
 	})
 }
 
-var domainLayout = layout{"domainMetadata", 3, []string{"domain", "configuration", "removed"}}
+var domainLayout = layout{kind: "domainMetadata", required: 3, names: []string{"domain", "configuration", "removed"}}
 
 func (d *decoder) domain(m *DomainMetadata) error {
 	return d.record(&domainLayout, func(field int) (err error) {
@@ -92,7 +92,7 @@ func (d *decoder) domain(m *DomainMetadata) error {
 	})
 }
 
-var checkpointMetadataLayout = layout{"checkpointMetadata", 1, []string{"version", "tags"}}
+var checkpointMetadataLayout = layout{kind: "checkpointMetadata", required: 1, names: []string{"version", "tags"}}
 
 func (d *decoder) checkpointMetadata(c *CheckpointMetadata) error {
 	return d.record(&checkpointMetadataLayout, func(field int) (err error) {
@@ -105,7 +105,7 @@ func (d *decoder) checkpointMetadata(c *CheckpointMetadata) error {
 	})
 }
 
-var sidecarLayout = layout{"sidecar", 3, []string{"path", "sizeInBytes", "modificationTime", "tags"}}
+var sidecarLayout = layout{kind: "sidecar", required: 3, names: []string{"path", "sizeInBytes", "modificationTime", "tags"}}
 
 func (d *decoder) sidecar(c *Sidecar) error {
 	return d.record(&sidecarLayout, func(field int) (err error) {
@@ -123,7 +123,7 @@ func (d *decoder) sidecar(c *Sidecar) error {
 	})
 }
 
-var commitInfoLayout = layout{"commitInfo", 0, []string{
+var commitInfoLayout = layout{kind: "commitInfo", repeats: true, names: []string{
 	"timestamp", "operation", "operationParameters", "readVersion", "isolationLevel", "isBlindAppend", "operationMetrics",
 	"engineInfo", "txnId", "inCommitTimestamp", "userMetadata", "tags",
 }}

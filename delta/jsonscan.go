@@ -306,16 +306,13 @@ func (s *scanner) raw() ([]byte, error) {
 	return s.data[start:s.pos], err
 }
 
-// value reads any value as encoding/json does with UseNumber; a repeated key is refused.
+// value reads any value as encoding/json does with UseNumber: of a repeated key the last counts.
 func (s *scanner) value() (any, error) {
 	switch c := s.peek(); {
 	case c == '{':
 		m := map[string]any{}
 		err := s.object(func(key []byte) error {
 			name := string(key)
-			if _, twice := m[name]; twice {
-				return s.fault("key %q twice", name)
-			}
 			v, err := s.value()
 			m[name] = v
 			return err

@@ -35,9 +35,9 @@ type CheckpointFile struct {
 	ModificationTime int64 // milliseconds since the epoch
 }
 
-var hintLayout = layout{"_last_checkpoint", 1, []string{"version", "size", "parts", "sizeInBytes", "numOfAddFiles", "checksum", "v2Checkpoint"}}
+var hintLayout = layout{kind: "_last_checkpoint", required: 1, names: []string{"version", "size", "parts", "sizeInBytes", "numOfAddFiles", "checksum", "v2Checkpoint"}}
 
-var checkpointFileLayout = layout{"v2Checkpoint", 3, []string{"path", "sizeInBytes", "modificationTime"}}
+var checkpointFileLayout = layout{kind: "v2Checkpoint", required: 3, names: []string{"path", "sizeInBytes", "modificationTime"}}
 
 // DecodeLastCheckpoint reads the hint file and holds it against its checksum if it has one. The
 // hint is advisory: whatever the error, the table is read as if there were no hint.

@@ -128,7 +128,7 @@ func (p *clone) load(ctx context.Context) (err error) {
 		p.of, err = p.src.Log.LoadAt(ctx, p.to.version)
 	default:
 		var version int64
-		if version, err = p.src.Log.VersionAt(ctx, p.to.at); err == nil {
+		if version, err = p.src.Log.VersionAt(ctx, p.to.at, p.of); err == nil {
 			p.of, err = p.src.Log.LoadAt(ctx, version)
 		}
 	}

@@ -206,7 +206,7 @@ func (p *restore) load(ctx context.Context, now *delta.Snapshot) error {
 	version := p.to.version
 	if !p.to.at.IsZero() {
 		var err error
-		if version, err = p.in.Log.VersionAt(ctx, p.to.at); err != nil {
+		if version, err = p.in.Log.VersionAt(ctx, p.to.at, now); err != nil {
 			return err
 		}
 	}

@@ -62,24 +62,41 @@ func children(e Expr) []Expr {
 // Columns are the columns that a tree names, each once, in the order of their first use. Names
 // that differ in case count as different: only a schema can tell.
 func Columns(e Expr) [][]string {
+	return columns(e, func(Expr) bool { return true })
+}
+
+// Compared are those of which more is asked than whether they are NULL.
+func Compared(e Expr) [][]string {
+	return columns(e, func(e Expr) bool {
+		null, ok := e.(*IsNull)
+		if !ok {
+			return true
+		}
+		_, bare := null.X.(*Column)
+		return !bare
+	})
+}
+
+func columns(e Expr, into func(Expr) bool) [][]string {
 	var paths [][]string
 	seen := map[string]bool{}
-	walk(e, func(e Expr) {
+	walk(e, func(e Expr) bool {
 		c, ok := e.(*Column)
 		if !ok {
-			return
+			return into(e)
 		}
 		if key := c.String(); !seen[key] {
 			seen[key] = true
 			paths = append(paths, c.Path)
 		}
+		return true
 	})
 	return paths
 }
 
-// walk visits e and all nodes below it, operands from left to right. Chains of operators may be
+// walk visits e and all nodes below it, operands from left to right, but for those below a node for which visit is false. Chains of operators may be
 // long, so the nodes that wait are kept on a list and not on the stack of calls.
-func walk(e Expr, visit func(Expr)) {
+func walk(e Expr, visit func(Expr) bool) {
 	waiting := []Expr{e}
 	for len(waiting) > 0 {
 		e := waiting[len(waiting)-1]
@@ -87,7 +104,9 @@ func walk(e Expr, visit func(Expr)) {
 		if e == nil {
 			continue
 		}
-		visit(e)
+		if !visit(e) {
+			continue
+		}
 		below := children(e)
 		for i := len(below) - 1; i >= 0; i-- {
 			waiting = append(waiting, below[i])

@@ -394,7 +394,7 @@ func (c *check) travel(ctx context.Context, at TimestampLine) {
 		c.note("as of %s: %v", at.Timestamp, err)
 		return
 	}
-	version, err := c.log.VersionAt(ctx, when)
+	version, err := c.log.VersionAt(ctx, when, nil)
 	if at.Refused != "" {
 		if err == nil {
 			c.fault("as of %s version %d was found; it must be refused: %s", at.Timestamp, version, at.Refused)

@@ -1,6 +1,7 @@
 package interop_test
 
 import (
+	"cmp"
 	"flag"
 	"fmt"
 	"go/ast"
@@ -139,7 +140,7 @@ func writeFeatures(t *testing.T, page *strings.Builder) {
 		switch {
 		case says.read != "":
 			require.True(t, f.read || !f.reader, "%s: what is told of reading", name)
-			read = "yes: " + shown(t, says.read)
+			read = cmp.Or(says.reading, "yes") + ": " + shown(t, says.read)
 		case !f.reader:
 			read = noDuty
 		default:

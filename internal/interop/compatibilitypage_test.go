@@ -10,9 +10,13 @@ type told struct {
 	read, write string // tests
 	verbs       string // "" is every verb
 	note        string
+	reading     string // "" is yes
 }
 
-const noDuty = "a reader has nothing to do"
+const (
+	noDuty   = "a reader has nothing to do"
+	collated = "yes, but a comparison of a column with a collation is refused by the feature's name"
+)
 
 var toldOfFeatures = map[string]told{
 	"appendOnly":                  {write: ". TestClausesOnAnAppendOnlyTable", verbs: "Append, AppendWithTxn, Optimize, and merges that only insert; the others are refused"},
@@ -37,6 +41,8 @@ var toldOfFeatures = map[string]told{
 	"clustering":                  {write: "maintain TestEveryOperationOnEveryKindOfTable"},
 	"inCommitTimestamp":           {read: "internal/logio TestVersionAtByCommitTimestamps", write: "internal/commit TestInCommitTimestamp"},
 	"allowColumnDefaults":         {write: "internal/plan TestFillDefaults"},
+	"collations":                  {read: ". TestColumnsWithACollation", reading: collated},
+	"collations-preview":          {read: ". TestColumnsWithACollation", reading: collated},
 	"icebergCompatV1":             {write: "internal/plan TestFileLayout"},
 	"icebergCompatV2":             {write: "internal/plan TestFileLayout"},
 	"materializePartitionColumns": {write: "internal/plan TestFileLayout"},

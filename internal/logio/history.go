@@ -151,15 +151,18 @@ func ownTime(info *delta.CommitInfo) (time.Time, bool) {
 // VersionAt gives the newest version whose commit is not after an instant, among the commits of
 // which the log can still make the table. An instant before the first of them or after the last is
 // delta.ErrInput; the error says which versions and times there are.
-func (l *Log) VersionAt(ctx context.Context, at time.Time) (int64, error) {
-	v, err := l.versionAt(ctx, at)
+//
+// known is a snapshot of the table, newest or not, that tells cheaply whether commits have times of their own; nil if
+// there is none.
+func (l *Log) VersionAt(ctx context.Context, at time.Time, known *delta.Snapshot) (int64, error) {
+	v, err := l.versionAt(ctx, at, known)
 	if err != nil {
 		return -1, fmt.Errorf("version at %s: %w", at.UTC().Format(time.RFC3339Nano), err)
 	}
 	return v, nil
 }
 
-func (l *Log) versionAt(ctx context.Context, at time.Time) (int64, error) {
+func (l *Log) versionAt(ctx context.Context, at time.Time, known *delta.Snapshot) (int64, error) {
 	ls, err := l.list(ctx, 0)
 	if err != nil {
 		return -1, err
@@ -177,7 +180,7 @@ func (l *Log) versionAt(ctx context.Context, at time.Time) (int64, error) {
 		return -1, fmt.Errorf("commit %d is missing from the log, and no checkpoint stands in for it: %w", first-1, delta.ErrCorrupt)
 	}
 	t := timeline{l: l, first: start, files: ls.modTimes(first, last)[start-first:]}
-	if t.own, err = l.spanOf(ctx, last); err != nil {
+	if t.own, err = l.spanOf(ctx, last, known); err != nil {
 		return -1, err
 	}
 	return t.find(ctx, at)
@@ -198,13 +201,13 @@ func (ls *listing) reproducible(first int64) (version int64, ok bool) {
 }
 
 // spanOf is the span of the newest definition. The table is loaded only if its newest commit has a
-// time of its own: else it keeps none, or breaks the protocol.
-func (l *Log) spanOf(ctx context.Context, newest int64) (span, error) {
+// time of its own, or should have one by what is known of the table: else it keeps none.
+func (l *Log) spanOf(ctx context.Context, newest int64, known *delta.Snapshot) (span, error) {
 	actions, _, err := l.ReadCommit(ctx, newest)
 	if err != nil {
 		return span{}, err
 	}
-	if _, ok := ownTime(delta.InfoOf(actions)); !ok {
+	if _, ok := ownTime(delta.InfoOf(actions)); !ok && known != nil && !commit.TimestampsInCommits(known.Protocol(), known.Metadata()) {
 		return span{}, nil
 	}
 	snap, err := l.LoadAt(ctx, newest)

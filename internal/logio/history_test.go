@@ -68,16 +68,16 @@ func TestVersionAt(t *testing.T) {
 		"exactly the newest": {start.Add(4 * time.Second), 4},
 		"in another zone":    {start.Add(3 * time.Second).In(time.FixedZone("x", 7200)), 3},
 	} {
-		v, err := l.VersionAt(t.Context(), c.at)
+		v, err := l.VersionAt(t.Context(), c.at, nil)
 		require.NoError(t, err, name)
 		require.Equal(t, c.want, v, name)
 	}
 	for _, at := range []time.Time{start.Add(-time.Nanosecond), start.Add(4*time.Second + time.Nanosecond), {}} {
-		_, err := l.VersionAt(t.Context(), at)
+		_, err := l.VersionAt(t.Context(), at, nil)
 		require.ErrorIs(t, err, delta.ErrInput)
 	}
 	tb.cleanTo(5)
-	_, err := l.VersionAt(t.Context(), start)
+	_, err := l.VersionAt(t.Context(), start, nil)
 	require.ErrorIs(t, err, delta.ErrNotTable)
 }
 
@@ -88,10 +88,10 @@ func TestVersionAtTheLastOfAllVersions(t *testing.T) {
 	at := tb.clock.now
 	tb.commit()
 	l, _ := tb.log(logio.Options{})
-	_, err := l.VersionAt(t.Context(), at)
+	_, err := l.VersionAt(t.Context(), at, nil)
 	require.ErrorIs(t, err, delta.ErrUnsupported)
 	tb.put(delta.CheckpointKey(math.MaxInt64), writeCheckpoint(t, protocol(), metadata()))
-	_, err = l.VersionAt(t.Context(), at)
+	_, err = l.VersionAt(t.Context(), at, nil)
 	require.ErrorIs(t, err, delta.ErrUnsupported)
 }
 
@@ -106,11 +106,11 @@ func TestVersionAtBeforeWhatIsLeft(t *testing.T) {
 	tb.cleanTo(1)
 	l, _ := tb.log(logio.Options{})
 	start := newClock().now
-	v, err := l.VersionAt(t.Context(), start.Add(3*time.Second))
+	v, err := l.VersionAt(t.Context(), start.Add(3*time.Second), nil)
 	require.NoError(t, err)
 	require.EqualValues(t, 3, v)
 	for _, at := range []time.Time{start.Add(2 * time.Second), start.Add(time.Hour)} {
-		_, err = l.VersionAt(t.Context(), at)
+		_, err = l.VersionAt(t.Context(), at, nil)
 		require.ErrorIs(t, err, delta.ErrInput)
 		require.ErrorContains(t, err, "from version 3, which is of 2024-05-01T00:00:03Z, to version 4, which is of 2024-05-01T00:00:04Z")
 	}
@@ -156,11 +156,11 @@ func TestVersionAtByCommitTimestamps(t *testing.T) {
 	for at, want := range map[time.Duration]int64{
 		0: 0, time.Second: 1, 59 * time.Minute: 1, time.Hour: 2, 119 * time.Minute: 2, 150 * time.Minute: 3, 3 * time.Hour: 4,
 	} {
-		v, err := l.VersionAt(t.Context(), start.Add(at))
+		v, err := l.VersionAt(t.Context(), start.Add(at), nil)
 		require.NoError(t, err)
 		require.Equal(t, want, v, "%s", at)
 	}
-	_, err := l.VersionAt(t.Context(), start.Add(3*time.Hour+time.Millisecond))
+	_, err := l.VersionAt(t.Context(), start.Add(3*time.Hour+time.Millisecond), nil)
 	require.ErrorIs(t, err, delta.ErrInput, "the newest version has a time of its own")
 	_, times, _ := collect(t, l)
 	require.Equal(t, []time.Time{start.Add(3 * time.Hour), start.Add(2 * time.Hour), start.Add(time.Hour), start.Add(time.Second), start}, times)
@@ -171,9 +171,9 @@ func TestTimestampsInCommitsFromTheStart(t *testing.T) {
 	tb.timed(1, timestamps("true", 0, 0)...)
 	tb.timed(2)
 	l, _ := tb.log(logio.Options{})
-	_, err := l.VersionAt(t.Context(), newClock().now)
+	_, err := l.VersionAt(t.Context(), newClock().now, nil)
 	require.ErrorIs(t, err, delta.ErrInput, "the time of the file does not count")
-	v, err := l.VersionAt(t.Context(), newClock().now.Add(90*time.Minute))
+	v, err := l.VersionAt(t.Context(), newClock().now.Add(90*time.Minute), nil)
 	require.NoError(t, err)
 	require.Zero(t, v)
 }
@@ -184,7 +184,7 @@ func TestTimestampsInCommitsTurnedOff(t *testing.T) {
 	tb.timed(1, timestamps("true", 1, 1)...)
 	tb.timed(2, timestamps("false", 0, 0)...)
 	l, _ := tb.log(logio.Options{})
-	v, err := l.VersionAt(t.Context(), newClock().now.Add(time.Second))
+	v, err := l.VersionAt(t.Context(), newClock().now.Add(time.Second), nil)
 	require.NoError(t, err)
 	require.EqualValues(t, 1, v)
 }
@@ -196,7 +196,7 @@ func TestCommitsWithoutTheTimestampTheyMustHave(t *testing.T) {
 	tb.timed(0)
 	tb.timed(2)
 	l, _ := tb.log(logio.Options{})
-	_, err := l.VersionAt(t.Context(), newClock().now.Add(90*time.Minute))
+	_, err := l.VersionAt(t.Context(), newClock().now.Add(90*time.Minute), nil)
 	require.ErrorIs(t, err, delta.ErrCorrupt)
 	require.ErrorContains(t, err, "version 2 has no inCommitTimestamp")
 	snap, err := l.Load(t.Context())
@@ -208,10 +208,17 @@ func TestCommitsWithoutTheTimestampTheyMustHave(t *testing.T) {
 	}
 	require.ErrorIs(t, err, delta.ErrCorrupt)
 
+	tb.timed(0) // the newest
+	for _, known := range []*delta.Snapshot{nil, snap} {
+		_, err = l.VersionAt(t.Context(), newClock().now, known)
+		require.ErrorIs(t, err, delta.ErrCorrupt)
+		require.ErrorContains(t, err, "version 4 has no inCommitTimestamp")
+	}
+
 	m := timestamps("true", 1, 1)
 	m[0].Metadata.Configuration["delta.inCommitTimestampEnablementTimestamp"] = "noon"
-	tb.timed(4, m...)
-	_, err = l.VersionAt(t.Context(), newClock().now)
+	tb.timed(5, m...)
+	_, err = l.VersionAt(t.Context(), newClock().now, nil)
 	require.ErrorIs(t, err, delta.ErrCorrupt)
 	require.ErrorContains(t, err, `"noon"`)
 }

@@ -30,7 +30,7 @@ func (l *Log) Refresh(ctx context.Context, prev *delta.Snapshot) (*delta.Snapsho
 	snap, err := read(ctx, prev)
 	same, unseen := l.Same(ctx, prev) // asked last: what was read before is of the log that is there now
 	switch {
-	case unseen == nil && !same, errors.Is(err, errMoved):
+	case unseen == nil && !same, errors.Is(err, errMoved), errors.Is(err, delta.ErrUnsupported): // what a version between needs may be gone since
 		return l.Load(ctx)
 	case err != nil || unseen != nil:
 		return nil, fmt.Errorf("refresh the table from version %d: %w", prev.Version(), cmp.Or(err, unseen))

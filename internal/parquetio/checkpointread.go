@@ -58,7 +58,7 @@ func addColumns(file *node, stats bool) *arrow.StructType {
 	if stats {
 		fields = append(fields, arrow.Field{Name: "stats", Type: textType, Nullable: true})
 		if file != nil {
-			if parsed := file.child("stats_parsed"); parsed != nil {
+			if parsed, _ := file.child("stats_parsed"); parsed != nil {
 				if t := naturalType(parsed); t != nil {
 					fields = append(fields, arrow.Field{Name: "stats_parsed", Type: t, Nullable: true})
 				}
@@ -76,10 +76,12 @@ func (c Parquet) ReadCheckpoint(ctx context.Context, src Source, o CheckpointOpt
 	}
 	defer opened.Close()
 	r := opened.(*reader)
-	add := r.footer.root.child("add")
+	add, _ := r.footer.root.child("add")
 	d := &checkpointDecoder{share: newInterner()}
 	if add != nil && o.SkipStats {
-		d.deferred = add.child("stats") != nil || add.child("stats_parsed") != nil
+		text, _ := add.child("stats")
+		parsed, _ := add.child("stats_parsed")
+		d.deferred = text != nil || parsed != nil
 	}
 	want := checkpointColumns(addColumns(add, !o.SkipStats))
 	row := int64(0)

@@ -221,6 +221,8 @@ func convertStrings(a *assembler, l *leafReader, n int, valid []byte) ([]*memory
 // integerDigits is how many decimal digits the integers of a column can have.
 func (n *node) integerDigits() int32 {
 	switch {
+	case n.phys == parquet.Types.Int64 && n.note == unsignedType:
+		return 20
 	case n.phys == parquet.Types.Int64:
 		return 19
 	case n.bits == 8:
@@ -238,6 +240,14 @@ func decimalConverter(n *node, t *arrow.Decimal128Type) leafFunc {
 	switch {
 	case n.note == plainType && n.physical(parquet.Types.Int32, parquet.Types.Int64) && t.Precision-t.Scale >= n.integerDigits():
 		fit.shift = int(t.Scale)
+	case n.note == unsignedType && n.phys == parquet.Types.Int64 && t.Precision-t.Scale >= n.integerDigits(): // as which Spark reads them
+		fit.shift = int(t.Scale)
+		return convertFixed(16, func(dst []decimal128.Num, src []int64) error {
+			for i, v := range src {
+				dst[i] = decimal128.New(0, uint64(v))
+			}
+			return fit.all(dst)
+		})
 	case n.note != decimalType || n.scale < 0 || n.scale > 38:
 		return nil
 	}

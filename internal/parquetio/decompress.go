@@ -112,7 +112,7 @@ func unlz4Hadoop(dst, src []byte) error {
 }
 
 // unzstd decompresses in one go when the frame states the size that is expected, which bounds what the library takes;
-// else as a stream, once the window is known to be modest.
+// else as a stream, once the window is known to be modest, or in one go if its blocks cannot hold much more.
 func unzstd(dst, src []byte) error {
 	f, err := parseZstdFrame(src)
 	if err != nil {
@@ -124,10 +124,15 @@ func unzstd(dst, src []byte) error {
 		}
 		return decodeBlock(compress.Codecs.Zstd, dst, src)
 	}
-	if f.window > zstdWindow && f.window > 2*uint64(len(dst)) || !f.whole {
-		return fmt.Errorf("a zstd frame with a window of %d bytes for %d bytes, or with other bytes behind it", f.window, len(dst))
+	switch {
+	case !f.whole:
+		return fmt.Errorf("a zstd frame with other bytes behind it")
+	case f.window <= zstdWindow || f.window <= 2*uint64(len(dst)):
+		return drain(compress.Codecs.Zstd, dst, src)
+	case f.most <= zstdWindow || f.most <= 2*uint64(len(dst)): // the window is the output itself
+		return decodeBlock(compress.Codecs.Zstd, dst, src)
 	}
-	return drain(compress.Codecs.Zstd, dst, src)
+	return fmt.Errorf("%w: a zstd frame with a window of %d bytes for %d bytes: write the file with a lower level of compression", delta.ErrUnsupported, f.window, len(dst))
 }
 
 // zstdWindow is the window that every frame may have: the format's recommendation to decoders.
@@ -137,7 +142,8 @@ type zstdFrame struct {
 	sized  bool // size is stated
 	size   uint64
 	window uint64
-	whole  bool // the frame ends where the input ends
+	most   uint64 // bytes that its blocks can hold
+	whole  bool   // the frame ends where the input ends
 }
 
 var errZstd = errors.New("not a zstd frame")
@@ -176,10 +182,11 @@ func parseZstdFrame(src []byte) (zstdFrame, error) {
 	if single {
 		f.window = f.size
 	}
-	end, err := skipZstdBlocks(src, pos+n)
+	end, most, err := skipZstdBlocks(src, pos+n)
 	if err != nil {
 		return f, err
 	}
+	f.most = most
 	if desc&4 != 0 {
 		end += 4 // checksum
 	}
@@ -187,22 +194,32 @@ func parseZstdFrame(src []byte) (zstdFrame, error) {
 	return f, nil
 }
 
-func skipZstdBlocks(src []byte, pos int) (int, error) {
+// mostOfBlock is the most that a block holds when it is decompressed.
+const mostOfBlock = 128 << 10
+
+// skipZstdBlocks gives where the blocks end, and the most bytes that they can hold.
+func skipZstdBlocks(src []byte, pos int) (end int, most uint64, err error) {
 	for {
 		if pos+3 > len(src) {
-			return 0, errZstd
+			return 0, 0, errZstd
 		}
 		head := uint32(src[pos]) | uint32(src[pos+1])<<8 | uint32(src[pos+2])<<16
 		pos += 3
 		size := int(head >> 3)
-		if head>>1&3 == 1 { // a repeated byte
+		switch head >> 1 & 3 {
+		case 1: // a repeated byte
+			most += uint64(size)
 			size = 1
+		case 2:
+			most += mostOfBlock
+		default:
+			most += uint64(size)
 		}
 		if pos += size; pos > len(src) {
-			return 0, errZstd
+			return 0, 0, errZstd
 		}
 		if head&1 != 0 {
-			return pos, nil
+			return pos, most, nil
 		}
 	}
 }

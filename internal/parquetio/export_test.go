@@ -23,3 +23,6 @@ func CheckPage(size, raw, left int64) error {
 type memFile struct{ *bytes.Reader }
 
 func (memFile) Name() string { return "file" }
+
+// Unzstd decompresses a frame.
+func Unzstd(dst, src []byte) error { return unzstd(dst, src) }

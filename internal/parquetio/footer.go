@@ -30,6 +30,7 @@ type footer struct {
 	root   *node
 	leaves []*node
 	groups []rowGroup
+	days   calendar
 }
 
 // rowGroup is a range of rows; chunks are in the order of the leaves.
@@ -130,6 +131,7 @@ type footerReader struct {
 	groups    []rowGroup
 	chunks    int
 	rows      int64
+	days      calendar
 	encrypted bool
 	foreign   bool // a column chunk is in another file
 	bare      bool // a column chunk has no metadata
@@ -146,6 +148,8 @@ func parseFooter(raw []byte, end int64) (*footer, error) {
 			r.rows = r.int()
 		case id == 4 && typ == tList:
 			r.structs(len(r.groups), maxRowGroups, "row groups", fewerChunks, r.rowGroup)
+		case id == 5 && typ == tList:
+			r.structs(0, mostPairs, "pairs of texts in its footer", "write it without them", r.pair)
 		case id == 8:
 			r.encrypted = true
 			r.skip(typ)
@@ -153,6 +157,7 @@ func parseFooter(raw []byte, end int64) (*footer, error) {
 			r.skip(typ)
 		}
 	})
+	r.days.settle()
 	if r.err != nil {
 		return nil, damaged(r.err)
 	}
@@ -162,7 +167,7 @@ func parseFooter(raw []byte, end int64) (*footer, error) {
 	if r.foreign {
 		return nil, fmt.Errorf("%w: the columns are in other files", delta.ErrUnsupported)
 	}
-	ft := &footer{rows: r.rows, groups: r.groups}
+	ft := &footer{rows: r.rows, groups: r.groups, days: r.days}
 	var err error
 	if ft.root, ft.leaves, err = buildSchema(r.elems); err == nil {
 		err = ft.check(r, end)
@@ -182,6 +187,23 @@ func (r *footerReader) structs(have, most int, what, mend string, f func()) {
 	for i := 0; i < n && r.err == nil; i++ {
 		f()
 	}
+}
+
+// pair reads a key and its value.
+func (r *footerReader) pair() {
+	var key, value []byte
+	r.fields(func(id int16, typ byte) {
+		switch {
+		case id == 1 && typ == tBinary:
+			key = r.binary()
+		case id == 2 && typ == tBinary:
+			value = r.binary()
+		default:
+			r.skip(typ)
+		}
+	})
+	const most = 64 // of a value that matters
+	r.days.pair(string(key[:min(len(key), most)]), string(value[:min(len(value), most)]))
 }
 
 func (r *footerReader) rowGroup() {

@@ -11,6 +11,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 	"github.com/apache/arrow-go/v18/parquet"
 	pqfile "github.com/apache/arrow-go/v18/parquet/file"
+	"github.com/apache/arrow-go/v18/parquet/metadata"
 	"github.com/apache/arrow-go/v18/parquet/schema"
 	"github.com/stretchr/testify/require"
 
@@ -32,10 +33,19 @@ type column struct {
 
 // foreign writes a file of the given schema with one row group.
 func foreign(t testing.TB, fields schema.FieldList, cols ...column) []byte {
+	return foreignWith(t, nil, fields, cols...)
+}
+
+// foreignWith writes such a file with pairs of texts in its footer.
+func foreignWith(t testing.TB, pairs map[string]string, fields schema.FieldList, cols ...column) []byte {
+	kv := metadata.NewKeyValueMetadata()
+	for k, v := range pairs {
+		require.NoError(t, kv.Append(k, v))
+	}
 	root, err := schema.NewGroupNode("schema", required, fields, -1)
 	require.NoError(t, err)
 	var out bytes.Buffer
-	w, err := pqfile.NewParquetWriterWithError(&out, root)
+	w, err := pqfile.NewParquetWriterWithError(&out, root, pqfile.WithWriteMetadata(kv))
 	require.NoError(t, err)
 	g, err := w.AppendRowGroupChecked()
 	require.NoError(t, err)
@@ -160,6 +170,13 @@ func TestColumnsAreFoundByName(t *testing.T) {
 	}
 	requireRows(t, data, ints("A", "a"), `[{"A":2,"a":1}]`)
 	requireRows(t, data, ints("lone", "missing"), `[{"lone":3,"missing":null}]`)
+	twice := foreign(t, schema.FieldList{prim("ab", required, i32), prim("AB", required, i32), group("s", required, prim("x", required, i32), prim("X", required, i32))},
+		column{values: []int32{1}}, column{values: []int32{2}}, column{values: []int32{3}}, column{values: []int32{4}})
+	requireCorrupt(t, twice, ints("Ab"))
+	requireRows(t, twice, ints("AB"), `[{"AB":2}]`)
+	requireRows(t, twice, arrow.NewSchema([]arrow.Field{field("s", arrow.StructOf(field("X", arrow.PrimitiveTypes.Int32)))}, nil), `[{"s":{"X":4}}]`)
+	wider := foreign(t, schema.FieldList{group("s", required, prim("xy", required, i32), prim("XY", required, i32))}, column{values: []int32{3}}, column{values: []int32{4}})
+	requireCorrupt(t, wider, arrow.NewSchema([]arrow.Field{field("s", arrow.StructOf(field("Xy", arrow.PrimitiveTypes.Int32)))}, nil))
 	requireRows(t, data, arrow.NewSchema([]arrow.Field{field("none", arrow.Null), field("gone", arrow.ListOf(arrow.BinaryTypes.String))}, nil), `[{"none":null,"gone":null}]`)
 }
 
@@ -288,6 +305,9 @@ func TestNumbersAndStrings(t *testing.T) {
 		"INT32 as long":                    {prim("v", required, i32), []int32{-5}, p.Int64, `[{"v":-5}]`},
 		"INT64 as integer":                 {prim("v", required, i64), []int64{1}, p.Int32, ""},
 		"unsigned INT32 as long":           {logical("v", required, schema.NewIntLogicalType(32, false), i32, -1), []int32{-1}, p.Int64, `[{"v":4294967295}]`},
+		"unsigned INT64 as decimal":        {logical("v", required, schema.NewIntLogicalType(64, false), i64, -1), []int64{-1, 7}, decimalOf(20, 0), `[{"v":"18446744073709551615"},{"v":"7"}]`},
+		"unsigned INT64 as scaled decimal": {logical("v", required, schema.NewIntLogicalType(64, false), i64, -1), []int64{-1}, decimalOf(22, 2), `[{"v":"18446744073709551615"}]`},
+		"unsigned INT64 as small decimal":  {logical("v", required, schema.NewIntLogicalType(64, false), i64, -1), []int64{1}, decimalOf(19, 0), ""},
 		"unsigned INT32 as integer":        {logical("v", required, schema.NewIntLogicalType(32, false), i32, -1), []int32{-1}, p.Int32, ""},
 		"FLOAT as double":                  {prim("v", required, f32), []float32{0.5}, p.Float64, `[{"v":0.5}]`},
 		"a string without annotation":      {prim("v", required, bin), texts("x"), arrow.BinaryTypes.String, `[{"v":"x"}]`},

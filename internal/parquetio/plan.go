@@ -32,8 +32,9 @@ type plan struct {
 // planner makes plans for one file.
 type planner struct {
 	name  string
-	exact bool         // as in ReadOptions
-	byID  bool         // as in ReadOptions
+	exact bool // as in ReadOptions
+	byID  bool // as in ReadOptions
+	days  *calendar
 	used  map[int]bool // columns that are read
 
 	shredded bool // what is planned is a part of a variant
@@ -60,7 +61,11 @@ func (pl *planner) columns(root *node, want *arrow.Schema) ([]*plan, error) {
 func (pl *planner) field(group *node, f arrow.Field, slotRev, slotDef int16) (*plan, error) {
 	id, ok := fieldID(f)
 	if !pl.byID || !ok {
-		return pl.plan(f.Type, group.child(f.Name), slotRev, slotDef)
+		n, other := group.child(f.Name)
+		if other != nil {
+			return nil, fmt.Errorf("%w: the file has columns %s and %s, and either may be it", delta.ErrCorrupt, n.path(), other.path())
+		}
+		return pl.plan(f.Type, n, slotRev, slotDef)
 	}
 	n, err := group.childByID(id)
 	if err != nil {
@@ -130,6 +135,9 @@ func (pl *planner) leaf(p *plan) error {
 	}
 	if err != nil {
 		return err
+	}
+	if !pl.shredded {
+		f = pl.days.rebase(f, p.want, n)
 	}
 	p.convert, p.level = f, n
 	pl.used[n.leaf] = true

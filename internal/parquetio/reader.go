@@ -78,7 +78,7 @@ func (r *reader) Batches(ctx context.Context, want *arrow.Schema) iter.Seq2[arro
 			yield(nil, fmt.Errorf("read %s: the reader is closed", r.src.Name()))
 			return
 		}
-		pl := planner{name: r.src.Name(), exact: r.exact, byID: r.byID, used: map[int]bool{}}
+		pl := planner{name: r.src.Name(), exact: r.exact, byID: r.byID, days: &r.footer.days, used: map[int]bool{}}
 		plans, err := pl.columns(r.footer.root, want)
 		if err != nil {
 			yield(nil, err)

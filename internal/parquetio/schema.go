@@ -75,23 +75,24 @@ func (n *node) path() string {
 	return n.parent.path() + "." + n.name
 }
 
-// child finds a field by name: as spelled, else ignoring case if that is unique, else nil.
-func (n *node) child(name string) *node {
-	var found *node
+// child finds a field by name: as spelled, else ignoring case, nil if there is none. other is a second one that has the
+// name but for case, where none is spelled so.
+func (n *node) child(name string) (found, other *node) {
 	for _, c := range n.children {
 		if c.name == name {
-			return c
+			return c, nil
 		}
 	}
 	for _, c := range n.children {
-		if strings.EqualFold(c.name, name) {
-			if found != nil {
-				return nil
-			}
+		switch {
+		case !strings.EqualFold(c.name, name):
+		case found == nil:
 			found = c
+		default:
+			return found, c
 		}
 	}
-	return found
+	return found, nil
 }
 
 // childByID finds a field by its id, nil if there is none.
