@@ -211,7 +211,8 @@ func protection(snap *delta.Snapshot, keep int64) (string, error) {
 }
 
 // straySidecars are those older than a day, cut to midnight, that no checkpoint from a version on
-// names. If one of these cannot be read nobody knows, and none is stray.
+// names. If one of these cannot be read, or is not found, which says little of a file that was listed, nobody knows, and
+// none is stray.
 func (l *Log) straySidecars(ctx context.Context, keep int64, now time.Time) ([]string, error) {
 	limit := now.UTC().Add(-leastSidecarAge).Truncate(24 * time.Hour)
 	var stray []string
@@ -233,7 +234,7 @@ func (l *Log) straySidecars(ctx context.Context, keep int64, now time.Time) ([]s
 	named := map[string]bool{}
 	for _, c := range ls.checkpoints {
 		keys, err := l.sidecarsOf(ctx, c)
-		if unusable(err) {
+		if unusable(err) || errors.Is(err, errMoved) {
 			l.opts.Logger.Warn("idem: sidecars stay, since it is not known which ones a checkpoint needs", "table", l.st.URL(), "error", err)
 			return nil, nil
 		}
@@ -258,9 +259,6 @@ func (l *Log) sidecarsOf(ctx context.Context, c checkpoint) (keys []string, err 
 			keys = append(keys, key)
 			return err
 		})
-		if errors.Is(err, store.ErrNotExist) {
-			continue // it went meanwhile, and its sidecars with it
-		}
 		if err != nil {
 			return nil, explain(ctx, part.Key, err)
 		}

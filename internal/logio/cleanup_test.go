@@ -190,7 +190,7 @@ func TestCleanUpOfAReader(t *testing.T) {
 // completes it.
 func TestCleanUpFaults(t *testing.T) {
 	daily := newDaily(t, 46, nil)
-	for _, kind := range []storetest.Kind{storetest.FailBefore, storetest.FailAfter} {
+	for _, kind := range []storetest.Kind{storetest.FailBefore, storetest.FailAfter, storetest.StaleMissing} {
 		for n := 1; ; n++ {
 			tb := &table{t: t, mem: daily.mem.Clone(), clock: daily.clock}
 			l, faulty := tb.log(logio.Options{})
@@ -252,6 +252,18 @@ func TestStraySidecars(t *testing.T) {
 	require.NoError(t, err)
 	require.Contains(t, done.Deleted, delta.SidecarDir+"old.parquet")
 	require.Equal(t, named, tb.keysOf(delta.SidecarDir), "those of checkpoints that stay")
+}
+
+// A checkpoint that was listed and then is not found may be there all the same: the sidecars that it names stay.
+func TestSidecarsOfACheckpointThatIsNotFoundStay(t *testing.T) {
+	tb := newDaily(t, 46, nil)
+	named := tb.keysOf(delta.SidecarDir)
+	done, err := tb.clean(storetest.Rule{Key: "*00040.checkpoint.*", Op: storetest.OpGetRange, Fault: storetest.Fault{Kind: storetest.StaleMissing}},
+		storetest.Rule{Key: "*00040.checkpoint.*", Op: storetest.OpGet, Fault: storetest.Fault{Kind: storetest.StaleMissing}})
+	require.NoError(t, err)
+	require.EqualValues(t, 10, done.Oldest)
+	require.Equal(t, named, tb.keysOf(delta.SidecarDir))
+	tb.requireVersions(10, 45)
 }
 
 // A compaction replays as the commits that it stands for, whatever they are.
