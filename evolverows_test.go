@@ -2,7 +2,9 @@ package idem_test
 
 import (
 	"context"
+	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -100,6 +102,66 @@ func TestEvolveProperty(t *testing.T) {
 		checkLog(t, mem)
 		checked.AssertSize(r, 0)
 	})
+}
+
+// A struct that gets a field stays what it was: NULL stays NULL, and one of NULLs is one of NULLs, in rows that no verb
+// writes, in rows that are copied beside others, and in those that come.
+func TestANullStructStaysNullWhenAFieldIsAdded(t *testing.T) {
+	wide := arrow.StructOf(maybe("a", longs), maybe("B", text), maybe("added", longs))
+	for _, c := range []struct {
+		why        string
+		less, more arrow.DataType
+		old, grown []string // values, and what they are with the field
+		comes      []string
+	}{
+		{"a column", pair, wide,
+			[]string{`null`, `{"a":null,"B":null}`, `{"a":1,"B":"x"}`},
+			[]string{`null`, `{"a":null,"B":null,"added":null}`, `{"a":1,"B":"x","added":null}`},
+			[]string{`null`, `{"a":null,"B":null,"added":null}`, `{"a":2,"B":"y","added":3}`}},
+		{"below a struct", arrow.StructOf(maybe("s", pair), maybe("n", text)), arrow.StructOf(maybe("s", wide), maybe("n", text)),
+			[]string{`null`, `{"s":null,"n":null}`, `{"s":{"a":null,"B":null},"n":null}`},
+			[]string{`null`, `{"s":null,"n":null}`, `{"s":{"a":null,"B":null,"added":null},"n":null}`},
+			[]string{`{"s":null,"n":"x"}`, `null`, `{"s":{"a":null,"B":null,"added":7},"n":null}`}},
+		{"in a list", arrow.ListOf(pair), arrow.ListOf(wide),
+			[]string{`null`, `[]`, `[null]`, `[null,{"a":null,"B":null}]`},
+			[]string{`null`, `[]`, `[null]`, `[null,{"a":null,"B":null,"added":null}]`},
+			[]string{`[null]`, `null`, `[{"a":null,"B":null,"added":1},null]`, `[]`}},
+		{"in a map", arrow.MapOf(text, pair), arrow.MapOf(text, wide),
+			[]string{`null`, `[]`, `[{"key":"k","value":null}]`, `[{"key":"k","value":{"a":null,"B":null}}]`},
+			[]string{`null`, `[]`, `[{"key":"k","value":null}]`, `[{"key":"k","value":{"a":null,"B":null,"added":null}}]`},
+			[]string{`[{"key":"k","value":null}]`, `null`, `[{"key":"k","value":{"a":null,"B":null,"added":1}}]`, `[]`}},
+	} {
+		for _, v := range evolvers {
+			for first := range c.old {
+				t.Run(fmt.Sprint(c.why, "/", v.name, "/", first), func(t *testing.T) {
+					turn := func(values []string) []string { return append(slices.Clone(values[first:]), values[:first]...) }
+					old, comes := turn(c.old), turn(c.comes)
+					f := fixtureOf(t, idem.Definition{Schema: nestedRows(c.less, 1).Schema()})
+					_, err := f.table.Append(t.Context(), readerOf(nestedRows(c.less, 1, old...)), idem.Append{Reason: "test"})
+					require.NoError(t, err)
+					_, err = v.run(t.Context(), f.table, readerOf(nestedRows(c.more, 2, comes...).NewSlice(1, int64(len(comes)))))
+					require.NoError(t, err)
+					is, was := asJSON(t, c.more, comes), asJSON(t, c.more, turn(c.grown))
+					want := []string{"0 1 " + was["0"]} // its file is written anew, or stays
+					for i := 1; i < len(comes); i++ {
+						id := strconv.Itoa(i)
+						want = append(want, id+" 2 "+is[id])
+						if v.name == "AppendWithTxn" {
+							want = append(want, id+" 1 "+was[id])
+						}
+					}
+					got := []string{}
+					for b, err := range f.other().Scan(t.Context(), idem.Scan{}) {
+						require.NoError(t, err)
+						for i := range int(b.NumRows()) {
+							got = append(got, b.Column(0).ValueStr(i)+" "+b.Column(1).ValueStr(i)+" "+jsonCell(t, b.Column(2), i))
+						}
+					}
+					require.ElementsMatch(t, want, got)
+				})
+			}
+		}
+	}
 }
 
 func mustAt(t *testing.T, table *idem.Table, version int64) *idem.Table {

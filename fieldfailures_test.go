@@ -3,6 +3,7 @@ package idem_test
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -105,6 +106,54 @@ func TestDeletesAreCountedByTheRowsThatGo(t *testing.T) {
 	res, err := table.Merge(t.Context(), rowsOf(order{"d1", 50, 9, "z"}), idem.Merge{On: []string{"id"}, Newer: []string{"seq"}, AllowTargetDuplicates: true, DeleteWhen: "v = 'z'"})
 	require.NoError(t, err)
 	require.EqualValues(t, 2, res.Deleted, "the key stands twice in the table")
+}
+
+// A row that goes is told once, however often its key stands in the source; of a key that stands twice in the table
+// both rows go, and are told.
+func TestADeleteOfDoubledMatchesIsToldOnce(t *testing.T) {
+	whole := idem.Merge{On: []string{"id"}, Newer: []string{"seq"}, DeleteWhen: "op = 'd'", AllowTargetDuplicates: true}
+	clause := idem.Merge{On: []string{"id"}, Newer: []string{"seq"}, AllowTargetDuplicates: true, Matched: []idem.Clause{{Do: idem.DoDelete}}, NotMatched: []idem.Clause{{Do: idem.DoNothing}}}
+	for _, vectors := range []string{"false", "true"} {
+		for name, m := range map[string]idem.Merge{"DeleteWhen": whole, "a clause": clause} {
+			t.Run(name+", vectors "+vectors, func(t *testing.T) {
+				f := newFixture(t, "delta.enableChangeDataFeed", "true", "delta.enableDeletionVectors", vectors)
+				for _, part := range [][]order{{{"d1", 1, 1, "a"}, {"d1", 2, 1, "b"}}, {{"d2", 1, 1, "c"}, {"d2", 3, 1, "d"}}} {
+					_, err := f.table.Append(t.Context(), rowsOf(part...), idem.Append{Reason: "test"})
+					require.NoError(t, err)
+				}
+				source := []order{{"d1", 1, 6, "x"}, {"d1", 1, 5, "y"}, {"d1", 1, 6, "x"}, {"d1", 9, 6, "x"}, {"d1", 9, 6, "x"}}
+				in := rowsOf(source...)
+				if m.DeleteWhen != "" {
+					in = changes("ddddd", source...)
+				}
+				res, err := f.table.Merge(t.Context(), in, m)
+				require.NoError(t, err)
+				require.EqualValues(t, 2, res.Deleted)
+				require.ElementsMatch(t, []string{"delete d1/1/1/a", "delete d2/1/1/c"}, fed(t, f.table, res.Version))
+				require.Equal(t, []string{"d1/2/1/b", "d2/3/1/d"}, f.rows())
+			})
+		}
+	}
+}
+
+func TestAnAmbiguousSourceIsToldByItsKeys(t *testing.T) {
+	f := newFixture(t)
+	for _, c := range []struct {
+		why     string
+		request idem.Merge
+		says    []string
+	}{
+		{"ties on what orders them", idem.Merge{On: []string{"day", "id"}, Newer: []string{"seq"}}, []string{"2 keys", `(day="d1", id=1, seq=7)`, `(day="d2", id=2, seq=8)`}},
+		{"nothing orders them", idem.Merge{On: []string{"id", "day"}, Unguarded: true}, []string{"2 keys", `(id=1, day="d1")`, `(id=2, day="d2")`}},
+	} {
+		_, err := f.table.Merge(t.Context(), rowsOf(order{"d1", 1, 7, "a"}, order{"d2", 2, 8, "a"}, order{"d1", 1, 7, "b"}, order{"d3", 3, 9, "a"}, order{"d2", 2, 8, "b"}), c.request)
+		require.ErrorIs(t, err, idem.ErrInput, c.why)
+		for _, text := range c.says {
+			require.ErrorContains(t, err, text, c.why)
+		}
+		require.NotContains(t, err.Error(), "id=3", c.why)
+	}
+	require.Zero(t, f.other().Version())
 }
 
 func TestKeysAreComparedByPartsAndTypes(t *testing.T) {
@@ -212,30 +261,57 @@ func TestAMergeReadsTheFilesThatMayHoldItsKeys(t *testing.T) {
 	}
 }
 
+// Of a path that is added again the newest statistics count, wherever the log keeps the older ones: those are out of
+// use, whether they would bring the file back or leave it out.
 func TestAPathThatIsAddedAgainCountsWithItsNewestStatistics(t *testing.T) {
-	f := newFixture(t)
-	f.foreign = true
-	_, err := f.table.Append(t.Context(), rowsOf(r1, r2), idem.Append{Reason: "test"})
-	require.NoError(t, err)
+	for _, kept := range []string{"in commits", "the older in a checkpoint", "the newest in a checkpoint"} {
+		for _, c := range []struct {
+			why           string
+			older, newest [2]int // the least and the greatest id
+			where         string
+			removed       int64
+			rows          []string
+		}{
+			{"the older ones hold what is asked for", [2]int{0, 99}, [2]int{1, 2}, "id > 50", 0, []string{"a/1/1/x", "a/2/1/y"}},
+			{"the newest ones hold what is asked for", [2]int{98, 99}, [2]int{1, 2}, "id < 10", 1, []string{}},
+			{"as the older ones say, every row goes", [2]int{51, 99}, [2]int{1, 2}, "id > 50", 0, []string{"a/1/1/x", "a/2/1/y"}},
+		} {
+			t.Run(kept+"/"+c.why, func(t *testing.T) {
+				f := newFixture(t)
+				f.foreign = true
+				_, err := f.table.Append(t.Context(), rowsOf(r1, r2), idem.Append{Reason: "test"})
+				require.NoError(t, err)
+				f.restated(c.older)
+				if kept == "the older in a checkpoint" {
+					_, err := maintain.Checkpoint(t.Context(), f.other())
+					require.NoError(t, err)
+				}
+				f.restated(c.newest)
+				if kept == "the newest in a checkpoint" {
+					_, err := maintain.Checkpoint(t.Context(), f.other())
+					require.NoError(t, err)
+				}
+				table, err := idem.OpenStore(t.Context(), f.store, idem.Options{Parallelism: 1})
+				require.NoError(t, err)
+				res, err := table.Delete(t.Context(), idem.Delete{Where: c.where})
+				require.NoError(t, err)
+				require.EqualValues(t, c.removed, res.FilesRemoved)
+				require.Zero(t, dataReads(f.store), "the file is inside or outside by its newest statistics, which say all")
+				require.Equal(t, c.rows, f.rows())
+			})
+		}
+	}
+}
+
+// restated adds the table's one file again, as an engine does that has computed its statistics anew.
+func (f *fixture) restated(ids [2]int) {
 	var anew delta.Add
 	for a := range f.other().Snapshot().Files() {
 		anew = *a
 	}
-	data, err := f.mem.Get(t.Context(), delta.CommitKey(1), 0)
-	require.NoError(t, err)
-	acts, err := delta.DecodeCommit(delta.CommitKey(1), data)
-	require.NoError(t, err)
-	for _, a := range acts {
-		if a.Add != nil {
-			anew.Stats = strings.Replace(a.Add.Stats, `"id":1`, `"id":0`, 1)
-		}
-	}
-	anew.DataChange = false
+	anew.Stats = fmt.Sprintf(`{"numRecords":2,"minValues":{"id":%d},"maxValues":{"id":%d},"nullCount":{"id":0}}`, ids[0], ids[1])
+	anew.StatsDeferred, anew.DataChange = false, false
 	f.commit("COMPUTE STATS", delta.Action{Add: &anew})
-	res, err := f.other().ReplaceWhere(t.Context(), rowsOf(order{"a", 9, 9, "n"}), idem.ReplaceWhere{Where: "id < 10"})
-	require.NoError(t, err)
-	require.EqualValues(t, 1, res.FilesRemoved)
-	require.Equal(t, []string{"a/9/9/n"}, f.rows(), "skipping an older entry of a path brings no file back")
 }
 
 // shifting gives other rows each time that it is read.
@@ -306,14 +382,20 @@ func TestALongLogIsOpenedByFewRequests(t *testing.T) {
 	require.LessOrEqual(t, f.store.Calls(), 3, "one commit more costs one get more: %v", f.store.Transcript())
 }
 
+// What a merge took is given back: what its allocator gave out, and what is on the heap but for the log, which grows by
+// a version, and the removed file of it that the snapshot remembers.
 func TestAThousandMergesHoldNoMoreThanTheFirst(t *testing.T) {
 	oneGoroutine(t)
+	const (
+		first, merges = 200, 1000
+		version       = 2 << 10 // what a version leaves: names of files in the store, a file that is remembered as removed
+	)
 	gauge := newGauge(1 << 40)
 	ctx := tabletest.Codec(t.Context())
 	table, _, err := idem.CreateStore(ctx, gauge.store, idem.Definition{Schema: orders}, idem.Options{Parallelism: 1, Allocator: gauge})
 	require.NoError(t, err)
-	var early int64
-	for i := range 1000 {
+	var early, settled int64
+	for i := range merges {
 		gauge.most.Store(0)
 		res, err := table.Merge(ctx, many("d1", 0, 20, i+1, 20), idem.Merge{On: []string{"id"}, Newer: []string{"seq"}})
 		require.NoError(t, err)
@@ -323,5 +405,12 @@ func TestAThousandMergesHoldNoMoreThanTheFirst(t *testing.T) {
 			early = max(early, gauge.most.Load())
 		}
 		require.LessOrEqual(t, gauge.most.Load(), early, "merge %d takes no more than one of the first", i)
+		if i == first-1 {
+			settled = gauge.live()
+		}
 	}
+	grown := gauge.live() - settled
+	t.Logf("the heap grew by %d bytes a merge", grown/(merges-first))
+	require.LessOrEqual(t, grown, int64((merges-first)*version))
+	runtime.KeepAlive(table)
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"strings"
 	"testing"
 
@@ -14,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/idemtable/idem"
+	feeds "github.com/idemtable/idem/changes"
 	"github.com/idemtable/idem/delta/store"
 	"github.com/idemtable/idem/delta/store/storetest"
 )
@@ -270,6 +272,58 @@ func TestNestedValuesDiffer(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Changes of nested columns are rows of the feed like others: what was, what is, and no row that stays.
+func TestChangesOfNestedColumnsAreTold(t *testing.T) {
+	for kind, properties := range map[string]map[string]string{
+		"files written anew": {}, "vectors": {"delta.enableDeletionVectors": "true"}, "mapped": {"delta.columnMapping.mode": "name"},
+	} {
+		for _, n := range nestings {
+			t.Run(n.name+"/"+kind, func(t *testing.T) {
+				of := map[string]string{"delta.enableChangeDataFeed": "true"}
+				maps.Copy(of, properties)
+				f := fixtureOf(t, idem.Definition{Schema: nestedRows(n.dt, 1).Schema(), Properties: of})
+				was := asJSON(t, n.dt, n.values)
+				res, err := f.table.Append(t.Context(), readerOf(nestedRows(n.dt, 1, n.values...)), idem.Append{Reason: "test"})
+				require.NoError(t, err)
+				want := []string{}
+				for id, c := range was {
+					want = append(want, "insert "+id+" "+c)
+				}
+				require.ElementsMatch(t, want, f.told(res.Version))
+
+				moved := append([]string{n.values[0]}, n.values[2:]...) // every row but the first gets the value of its neighbour
+				moved = append(moved, n.values[1])
+				is := asJSON(t, n.dt, moved)
+				res, err = f.table.Merge(t.Context(), readerOf(nestedRows(n.dt, 1, moved...)), idem.Merge{On: []string{"id"}, Unguarded: true})
+				require.NoError(t, err)
+				want = nil
+				for id := range was {
+					if id != "0" {
+						want = append(want, "update_preimage "+id+" "+was[id], "update_postimage "+id+" "+is[id])
+					}
+				}
+				require.ElementsMatch(t, want, f.told(res.Version))
+
+				res, err = f.table.Delete(t.Context(), idem.Delete{Where: "id = 1"})
+				require.NoError(t, err)
+				require.Equal(t, []string{"delete 1 " + is["1"]}, f.told(res.Version))
+			})
+		}
+	}
+}
+
+// told is the change data feed of a version: kind, id and the column c.
+func (f *fixture) told(version int64) (out []string) {
+	for b, err := range feeds.Rows(f.t.Context(), f.other(), feeds.Request{From: feeds.Version(version), To: feeds.Version(version)}) {
+		require.NoError(f.t, err)
+		require.Equal(f.t, feeds.TypeColumn, b.ColumnName(3))
+		for i := range int(b.NumRows()) {
+			out = append(out, b.Column(3).ValueStr(i)+" "+b.Column(0).ValueStr(i)+" "+jsonCell(f.t, b.Column(2), i))
+		}
+	}
+	return out
 }
 
 // A map is no list: the order of its pairs does not count.

@@ -16,6 +16,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/memory"
+	pqfile "github.com/apache/arrow-go/v18/parquet/file"
 	"github.com/stretchr/testify/require"
 
 	"github.com/idemtable/idem"
@@ -127,6 +128,39 @@ func TestConvertMergesFilesAndPartitions(t *testing.T) {
 		require.NoError(t, err)
 		require.True(t, bytes.Equal(data, got), "%s is as it was", key)
 	}
+}
+
+// The footer has no bounds of a column in any of its row groups. The bounds of a table's file are those of its rows:
+// nothing takes them from a footer, where what is missing could be taken for nothing.
+func TestConvertTakesBoundsFromRows(t *testing.T) {
+	batch, _, err := array.RecordFromJSON(memory.DefaultAllocator, idAndV, strings.NewReader(`[{"id":1,"v":""},{"id":2,"v":"b"}]`))
+	require.NoError(t, err)
+	var data bytes.Buffer
+	w, err := parquetio.Parquet{}.NewWriter(&data, idAndV, parquetio.WriteOptions{RowGroupRows: 1})
+	require.NoError(t, err)
+	require.NoError(t, w.Write(batch))
+	require.NoError(t, w.Close())
+	footer, err := pqfile.NewParquetReader(bytes.NewReader(data.Bytes()))
+	require.NoError(t, err)
+	defer footer.Close()
+	bounded := []bool{}
+	for i := range footer.NumRowGroups() {
+		chunk, err := footer.MetaData().RowGroup(i).ColumnChunk(1)
+		require.NoError(t, err)
+		set, err := chunk.StatsSet()
+		require.NoError(t, err)
+		bounded = append(bounded, set)
+	}
+	require.Equal(t, []bool{false, false}, bounded, "the file is as this test wants it")
+
+	table, _ := converted(t, directory(t, map[string][]byte{"part-1.parquet": data.Bytes()}), maintain.Convert{})
+	for f := range table.Snapshot().Files() {
+		require.JSONEq(t, `{"numRecords":2,"minValues":{"id":1,"v":""},"maxValues":{"id":2,"v":"b"},"nullCount":{"id":0,"v":0}}`, f.Stats)
+	}
+	res, err := table.Delete(t.Context(), idem.Delete{Where: "v < 'a'"})
+	require.NoError(t, err)
+	require.EqualValues(t, 1, res.Deleted)
+	require.Equal(t, []string{"2|b"}, allRows(t, table))
 }
 
 func TestConvertInfersPartitionTypesAsSpark(t *testing.T) {

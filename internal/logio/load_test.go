@@ -1,10 +1,13 @@
 package logio_test
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
@@ -172,6 +175,48 @@ func without(f *storetest.Faulty, op storetest.Op) map[storetest.Op]int {
 	}
 	delete(counts, op)
 	return counts
+}
+
+// waiting is a store that gives out commits when it is told to.
+type waiting struct {
+	store.Store
+	asked atomic.Int64
+	open  chan struct{}
+}
+
+func (w *waiting) Get(ctx context.Context, key string, limit int64) ([]byte, error) {
+	if delta.ParseLogFile(key).Kind == delta.Commit {
+		w.asked.Add(1)
+		<-w.open
+	}
+	return w.Store.Get(ctx, key, limit)
+}
+
+// TestCommitsAreFetchedSideBySide: as many are on their way at once as Parallelism says.
+func TestCommitsAreFetchedSideBySide(t *testing.T) {
+	for _, parallelism := range []int{1, 2, 8} {
+		synctest.Test(t, func(t *testing.T) {
+			tb := newHistory(t)
+			for i := range 20 {
+				tb.commit(add(fmt.Sprint("more", i)))
+			}
+			st := &waiting{Store: tb.mem, open: make(chan struct{})}
+			l := logio.New(st, logio.Options{Clock: tb.clock, Parallelism: parallelism})
+			done := make(chan error)
+			go func() {
+				snap, err := l.Load(t.Context())
+				if err == nil && snap.Version() != tb.tail-1 {
+					err = fmt.Errorf("version %d", snap.Version())
+				}
+				done <- err
+			}()
+			synctest.Wait()
+			require.EqualValues(t, parallelism, st.asked.Load(), "all that can go on wait for the store")
+			close(st.open)
+			require.NoError(t, <-done)
+			require.EqualValues(t, tb.tail, st.asked.Load(), "each commit is fetched once")
+		})
+	}
 }
 
 func TestLoadAt(t *testing.T) {
