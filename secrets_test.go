@@ -177,6 +177,12 @@ var calls = map[string]func(ctx context.Context, t *idem.Table) (any, error){
 	"EnableFeature": func(ctx context.Context, t *idem.Table) (any, error) {
 		return maintain.EnableFeature(ctx, t, maintain.Enable{Feature: "deletionVectors"})
 	},
+	"DropFeature": func(ctx context.Context, t *idem.Table) (any, error) {
+		if res, err := maintain.EnableFeature(ctx, t, maintain.Enable{Feature: "deletionVectors"}); err != nil {
+			return res, err
+		}
+		return maintain.DropFeature(ctx, t, maintain.Drop{Feature: "deletionVectors"})
+	},
 	"UpdateTable": func(ctx context.Context, t *idem.Table) (any, error) {
 		return maintain.UpdateTable(ctx, t, maintain.Update{Where: "id = 1", Set: map[string]string{"v": "'u'"}})
 	},
@@ -256,6 +262,35 @@ func TestNoErrorAndNoRecordShowsASecretOfAURL(t *testing.T) {
 		}
 	}
 	require.Greater(t, failed, 80, "calls that failed")
+}
+
+// A clone is made in a store that may leak as well as that of its source.
+func TestACloneIntoAStoreShowsNoSecretOfIt(t *testing.T) {
+	oneGoroutine(t)
+	table, _, err := idem.CreateStore(t.Context(), store.NewMem(), idem.Definition{Schema: orders}, idem.Options{Parallelism: 1})
+	require.NoError(t, err)
+	_, err = table.Append(t.Context(), rowsOf(order{"d1", 1, 1, "a"}), idem.Append{Reason: "test"})
+	require.NoError(t, err)
+	failed := 0
+	for _, op := range append(storetest.Ops(), "") {
+		st, log := storetest.NewFaulty(store.NewMem()), &bytes.Buffer{}
+		if op != "" {
+			st.Reset(storetest.Rule{Op: op, Fault: storetest.Fault{Kind: storetest.LostAnswer}}, storetest.Rule{Op: op, Fault: storetest.Fault{Kind: storetest.FailBefore}})
+		}
+		copied, res, err := maintain.CloneTableStore(t.Context(), table, leaky{st}, maintain.Clone{}, idem.Options{
+			Parallelism: 1, Clock: &patient{now: time.Unix(1_700_000_000, 0)}, CommitBudget: time.Second, ReadBackTimeout: time.Second,
+			Logger: slog.New(slog.NewJSONHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug})),
+		})
+		discreet(t, fmt.Sprintf("a clone while %s fails", op), res, err)
+		require.NotContains(t, log.String(), secret, op)
+		if err != nil {
+			failed++
+			classified(t, err)
+			continue
+		}
+		require.NotContains(t, copied.URL(), secret)
+	}
+	require.GreaterOrEqual(t, failed, 3, "clones that failed")
 }
 
 func TestErrorsOfStoresStayWhatTheyAre(t *testing.T) {

@@ -48,10 +48,11 @@ func plain(key string) bool {
 // sidecars.
 func TestHostilePathsOfOtherPlaces(t *testing.T) {
 	const root, id, file = "s3://bucket/lake/t/", "vBn[lx{q8@P<9BNH/isA", "deletion_vector_61d16c75-6994-46b7-a15b-8b538852e50e.bin"
-	refused := func(err error, h hostile.Path) {
+	named, none := map[string]int{}, map[string]int{}
+	refused := func(place string, err error, h hostile.Path) {
+		none[place]++
 		require.True(t, errors.Is(err, delta.ErrCorrupt) || errors.Is(err, delta.ErrUnsupported), "%s: %v", h.Why, err)
 	}
-	named := map[string]int{}
 	for _, h := range hostile.Paths(root, "x.parquet") {
 		key, _, err := (&delta.DeletionVector{StorageType: "u", PathOrInlineDV: h.Path + id}).FileKey(root)
 		switch want := h.Path + "/" + file; {
@@ -61,24 +62,25 @@ func TestHostilePathsOfOtherPlaces(t *testing.T) {
 			require.Equal(t, want, key, h.Why)
 			named["u"]++
 		default:
-			refused(err, h)
+			refused("u", err, h)
 		}
 		key, _, err = (&delta.DeletionVector{StorageType: "p", PathOrInlineDV: h.Path}).FileKey(root)
 		if h.Key != "" && strings.HasPrefix(strings.ToLower(h.Path), "s3:") {
 			require.Equal(t, h.Key, key, h.Why)
 			named["p"]++
 		} else {
-			refused(err, h)
+			refused("p", err, h)
 		}
 		key, err = delta.SidecarKey(root, h.Path)
 		if h.Key != "" && !strings.HasPrefix(strings.ToLower(h.Path), "s3:") {
 			require.Equal(t, delta.SidecarDir+h.Key, key, h.Why)
 			named["sidecar"]++
 		} else {
-			refused(err, h)
+			refused("sidecar", err, h)
 		}
 	}
-	for place, least := range map[string]int{"u": 60, "p": 4, "sidecar": 50} {
-		require.GreaterOrEqual(t, named[place], least, "%s: forms that are names", place)
+	for place, least := range map[string][2]int{"u": {60, 50}, "p": {4, 150}, "sidecar": {50, 100}} {
+		require.GreaterOrEqual(t, named[place], least[0], "%s: forms that are names", place)
+		require.GreaterOrEqual(t, none[place], least[1], "%s: forms that are refused", place)
 	}
 }

@@ -1,14 +1,18 @@
 package maintain_test
 
 import (
+	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/idemtable/idem"
+	"github.com/idemtable/idem/delta"
 	"github.com/idemtable/idem/maintain"
 )
 
@@ -94,5 +98,63 @@ func TestVacuumOfARemovedNameOfALiveFile(t *testing.T) {
 		require.NoError(t, err)
 		require.Zero(t, res.Files)
 		require.Equal(t, want, scanned(t, table))
+	}
+}
+
+// beside is all that lies in a directory but below one of its own.
+func beside(t *testing.T, dir, root string) (out []string) {
+	require.NoError(t, filepath.WalkDir(dir, func(name string, e os.DirEntry, err error) error {
+		require.NoError(t, err)
+		if name == root {
+			return filepath.SkipDir
+		}
+		info, err := e.Info()
+		require.NoError(t, err)
+		out = append(out, fmt.Sprint(name, info.Mode(), info.ModTime()))
+		return nil
+	}))
+	return out
+}
+
+// The log removed files of any names, and files elsewhere that are called the same, in every spelling of a place: a
+// vacuum deletes those below the root and touches none of the others.
+func TestVacuumTouchesNothingOutsideItsRoot(t *testing.T) {
+	for _, lite := range []bool{false, true} {
+		base, clock := t.TempDir(), &clock{now: time.Now()}
+		root := filepath.Join(base, "t")
+		table, _, err := idem.Create(t.Context(), root, idem.Definition{Schema: columns}, idem.Options{Parallelism: 1, Clock: clock})
+		require.NoError(t, err)
+		r, at, names := rand.New(rand.NewPCG(9, 9)), int64(1), map[string]bool{}
+		actions := []delta.Action{{CommitInfo: &delta.CommitInfo{Timestamp: 1, Operation: "DELETE", TxnID: "a"}}}
+		for len(names) < 100 {
+			name := "n" + strings.ReplaceAll(drawnKey(r), "/", "_")
+			if names[name] || !nameable(name) {
+				continue
+			}
+			names[name] = true
+			for _, dir := range []string{root, base, base + "/t2", base + "/other/t"} {
+				require.NoError(t, os.MkdirAll(dir, 0o755))
+				require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte("x"), 0o644))
+				require.NoError(t, os.Chtimes(filepath.Join(dir, name), time.Unix(1, 0), time.Unix(1, 0)))
+			}
+			path := delta.EncodePath(name)
+			elsewhere := []string{"file://" + base + "/" + path, "file:" + base + "/t2/" + path, base + "/other/t/" + path, "FILE://localhost" + base + "/t2/" + path, "s3://t/" + path}[r.IntN(5)]
+			for _, path := range []string{path, elsewhere} {
+				actions = append(actions, delta.Action{Remove: &delta.Remove{Path: path, DeletionTimestamp: &at, DataChange: true}})
+			}
+		}
+		data, err := delta.EncodeCommit(actions)
+		require.NoError(t, err)
+		require.NoError(t, os.WriteFile(filepath.Join(root, delta.CommitKey(1)), data, 0o644))
+		before := beside(t, base, root)
+		require.Len(t, before, 3*len(names)+4, "every name three times, and the directories")
+		clock.now = clock.now.Add(60 * day)
+		res, err := maintain.VacuumTable(t.Context(), table, maintain.Vacuum{Lite: lite})
+		require.NoError(t, err)
+		require.EqualValues(t, len(names), res.Files, "lite %t", lite)
+		require.Equal(t, before, beside(t, base, root), "lite %t", lite)
+		for name := range names {
+			require.NoFileExists(t, filepath.Join(root, name))
+		}
 	}
 }
