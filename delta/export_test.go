@@ -14,6 +14,9 @@ func WriteEverything(t interface{ Cleanup(func()) }) {
 	t.Cleanup(func() { copy(features, saved) })
 }
 
+// EncodeZ85 writes bytes as descriptors of deletion vectors have them.
+var EncodeZ85 = encodeZ85
+
 // Mentions says whether a SQL expression may speak of a column.
 var Mentions = mentions
 

@@ -2,7 +2,9 @@ package delta_test
 
 import (
 	"errors"
+	"path"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -150,13 +152,29 @@ func FuzzVectorDescriptor(f *testing.F) {
 			require.ErrorIs(t, err, delta.ErrCorrupt)
 		case inline:
 			require.Len(t, data, int(size))
+			again := delta.DeletionVector{StorageType: "i", PathOrInlineDV: delta.EncodeZ85(data), SizeInBytes: size}
+			if size%4 == 0 {
+				require.Equal(t, text, again.PathOrInlineDV, "without padding bytes have one spelling")
+			}
+			back, _, err := again.Inline()
+			require.NoError(t, err)
+			require.Equal(t, data, back, "what is accepted is written, and read as the same")
 		}
-		key, at, err := dv.FileKey(vectorRoot)
+		var key string
+		var at int64
+		fuzzing.Bounded(t, len(text), func() { key, at, err = dv.FileKey(vectorRoot) })
 		if err != nil {
 			require.True(t, isEither(err, delta.ErrCorrupt, delta.ErrUnsupported), "%v", err)
 			return
 		}
 		require.GreaterOrEqual(t, at, int64(0))
+		if storage == "u" {
+			id := strings.TrimSuffix(strings.TrimPrefix(path.Base(key), "deletion_vector_"), ".bin")
+			name, spelled, err := delta.NewVectorFile(id)
+			require.NoError(t, err)
+			require.Equal(t, path.Base(key), name)
+			require.Equal(t, text[len(text)-20:], spelled, "a UUID has one spelling")
+		}
 		inside, err := delta.ResolvePath(vectorRoot, delta.EncodePath(key))
 		require.NoError(t, err, "a key that leads out of the root")
 		require.Equal(t, key, inside)

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -39,6 +41,33 @@ func failure(t *testing.T, f func(testing.TB)) string {
 }
 
 var kept []byte
+
+// TestTime: what takes too long once may have been the machine, what does again is the reader. The time is that of a
+// bubble, in which sleeping takes none.
+func TestTime(t *testing.T) {
+	for _, c := range []struct {
+		why   string
+		takes []time.Duration // the first time, the second, …
+		says  string
+		runs  int
+	}{
+		{"in time", []time.Duration{fuzzing.Longest}, "", 1},
+		{"once too long", []time.Duration{fuzzing.Longest + 1, fuzzing.Longest}, "", 2},
+		{"too long, twice", []time.Duration{fuzzing.Longest + 1, 2 * fuzzing.Longest}, "twice, of which at most", 2},
+	} {
+		t.Run(c.why, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				runs := 0
+				said := failure(t, func(t testing.TB) {
+					fuzzing.Bounded(t, 3, func() { time.Sleep(c.takes[runs]); runs++ })
+				})
+				require.Contains(t, said, c.says)
+				require.Equal(t, c.says == "", said == "", said)
+				require.Equal(t, c.runs, runs)
+			})
+		})
+	}
+}
 
 func TestWhatIsDemanded(t *testing.T) {
 	n, errs := 0, 0

@@ -1,0 +1,5 @@
+//go:build !race
+
+package fuzzing
+
+const pace = 1
