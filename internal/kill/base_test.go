@@ -2,6 +2,7 @@ package kill_test
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -51,6 +52,12 @@ type flavour struct {
 	name       string
 	parquet    bool // files are Parquet, and not those of the stub, which cost next to nothing
 	properties map[string]string
+	calls      []string // the names of those that it is there for; nil: all
+}
+
+// has says whether a call is made on tables of this kind.
+func (f flavour) has(c call) bool {
+	return c.only == f.name || c.only == "" && !f.parquet && (f.calls == nil || slices.Contains(f.calls, c.name))
 }
 
 // Every third version has a checkpoint, so that a call which makes version 6 writes one.
@@ -61,6 +68,9 @@ var flavours = []flavour{
 		"delta.columnMapping.mode": "name", "delta.enableRowTracking": "true",
 	}},
 	{name: "parquet", parquet: true},
+	{name: "v2 checkpoints", calls: []string{"Append", "Checkpoint", "CleanUpLog"}, properties: map[string]string{
+		"delta.checkpointInterval": "3", "delta.checkpointPolicy": "v2",
+	}},
 }
 
 // base is a table with a history, which trials are copies of.
@@ -113,6 +123,13 @@ func newBase(t *testing.T, f flavour) *base {
 	b.model.Append(late...)
 	b.version = table.Version()
 	require.EqualValues(t, baseVersion, b.version)
+	sidecars := 0
+	for key := range keysOf(t, b.mem) {
+		if strings.HasPrefix(key, delta.SidecarDir) {
+			sidecars++
+		}
+	}
+	require.Equal(t, f.properties["delta.checkpointPolicy"] == "v2", sidecars > 0)
 	return b
 }
 

@@ -39,6 +39,7 @@ func (tr *trials) copied(t *testing.T) *storetest.MemFS {
 		require.NoError(t, err)
 		require.NoError(t, d.PutIfAbsent(t.Context(), info.Key, data))
 	}
+	m.SetTime(tr.began) // what is there is older by the age of the call, and more
 	return m
 }
 

@@ -110,7 +110,7 @@ func TestImages(t *testing.T) {
 		t.Skip("copies of disks are not made with -short")
 	}
 	m := newImages(t)
-	total, acked := 0, 0
+	total, acked, lost := 0, 0, 0
 	for i, f := range fileSystems {
 		t.Run(f.name, func(t *testing.T) {
 			m := &images{t: t, dir: m.dir}
@@ -131,17 +131,17 @@ func TestImages(t *testing.T) {
 			c.work()
 			require.Len(t, copies, *cutCount)
 			for _, cut := range copies {
-				c.afterCut(m, cut, f)
+				lost += c.afterCut(m, cut, f)
 				total++
 				acked += len(cut.acked)
 			}
 		})
 	}
-	fmt.Printf("images: %d copies of disks in use, %d acknowledged commits looked for, 0 lost\n", total, acked)
+	fmt.Printf("images: %d copies of disks in use, %d acknowledged commits looked for, %d lost\n", total, acked, lost)
 }
 
-// afterCut brings a copy up and holds it against what was acknowledged.
-func (c *crowd) afterCut(m *images, cut cutCopy, f fileSystem) {
+// afterCut brings a copy up and holds it against what was acknowledged. It gives the number of commits that are lost.
+func (c *crowd) afterCut(m *images, cut cutCopy, f fileSystem) int {
 	t, at := m.t, cut.image+"-mounted"
 	require.NoError(t, m.attach(cut.image, at, f.options))
 	defer m.detach(at)
@@ -160,6 +160,7 @@ func (c *crowd) afterCut(m *images, cut cutCopy, f fileSystem) {
 	rows, err := tabletest.Scan(c.ctx, table)
 	require.NoError(t, err)
 	require.Empty(t, again.model.Rows.Diff(rows))
+	return r.lost
 }
 
 // goesOn does the last job of a worker that the log has, which must be skipped.

@@ -58,7 +58,11 @@ func TestSweepScarceAllocator(t *testing.T) {
 		whole := &scarce{Allocator: memory.DefaultAllocator, left: -1}
 		_, err := tr.scarcely(whole, tr.fresh())
 		require.NoError(t, err)
-		for n := 0; n < whole.made; n += 1 + whole.made/40 {
+		step := 1 + whole.made/40
+		if *everything {
+			step = 1
+		}
+		for n := 0; n < whole.made; n += step {
 			mem := tr.fresh()
 			outcome, err := tr.scarcely(&scarce{Allocator: memory.DefaultAllocator, left: n}, mem)
 			tried++
@@ -89,6 +93,7 @@ func TestSweepTinyBudget(t *testing.T) {
 		for _, budget := range []int64{1, 100, 4096} {
 			mem, dir := tr.fresh(), t.TempDir()
 			outcome, err := tr.tightly(tr.b.ctx, mem, budget, dir)
+			require.NoError(t, err, "a budget of %d bytes", budget)
 			tr.again(t, mem, tr.claim(t, mem, outcome, err))
 			left, err := os.ReadDir(dir)
 			require.NoError(t, err)

@@ -23,6 +23,8 @@ type replayed struct {
 	version int64
 	at      map[string]map[int]int64 // by app id and job
 	model   *tabletest.Model
+	doubled int // jobs that are in two versions
+	lost    int // acknowledged jobs that are in none
 }
 
 // replay goes through the log from version 0 and does on a model what each commit's tag says; every
@@ -67,7 +69,10 @@ func (r *replayed) tag(t *testing.T, version int64, j *job) {
 		r.at[app] = map[int]int64{}
 	}
 	first, doubled := r.at[app][j.n]
-	require.False(t, doubled, "job %d of %s is in versions %d and %d", j.n, app, first, version)
+	if doubled {
+		r.doubled++
+		t.Errorf("job %d of %s is in versions %d and %d", j.n, app, first, version)
+	}
 	r.at[app][j.n] = version
 	j.apply(r.model)
 }
@@ -78,8 +83,11 @@ func (r *replayed) has(t *testing.T, a attempt) {
 		return
 	}
 	version, ok := r.at[appOf(a.worker)][a.n]
-	require.True(t, ok, "job %d of worker %d was acknowledged (%s at %d) and is lost", a.n, a.worker, a.Outcome, a.Version)
-	if a.Outcome == idem.Committed.String() {
+	if !ok {
+		r.lost++
+		t.Errorf("job %d of worker %d was acknowledged (%s at %d) and is lost", a.n, a.worker, a.Outcome, a.Version)
+	}
+	if ok && a.Outcome == idem.Committed.String() {
 		require.Equal(t, version, a.Version, "job %d of worker %d", a.n, a.worker)
 	}
 }

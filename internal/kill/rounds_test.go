@@ -191,7 +191,7 @@ func (c *crowd) attempts() []attempt {
 // same work. In the end every acknowledged commit is there once, the table is the model, and what the
 // processes saw can be put in an order.
 func TestRounds(t *testing.T) {
-	began, sum := time.Now(), struct{ kills, acked, versions, ops, unknown int }{}
+	began, sum := time.Now(), struct{ kills, acked, lost, doubled, versions, ops, unknown int }{}
 	rounds := *roundCount
 	if testing.Short() {
 		rounds = 1
@@ -223,6 +223,7 @@ func TestRounds(t *testing.T) {
 					sum.unknown++
 				}
 			}
+			sum.lost, sum.doubled = sum.lost+r.lost, sum.doubled+r.doubled
 			c.everyJobIsThereOnce(r)
 			for name := range temporaryFiles(t, c.spec.Table) {
 				require.True(t, c.leftBy[name], "%s was left by a process that was not killed", name)
@@ -232,8 +233,8 @@ func TestRounds(t *testing.T) {
 			sum.versions += int(r.version)
 		})
 	}
-	fmt.Printf("rounds: %d of %d processes, %d kills, %d acknowledged commits, 0 lost, 0 doubled, %d versions; histories of %d operations, %d of unknown outcome (%.0f s)\n",
-		rounds, workers, sum.kills, sum.acked, sum.versions, sum.ops, sum.unknown, time.Since(began).Seconds())
+	fmt.Printf("rounds: %d of %d processes, %d kills, %d acknowledged commits, %d lost, %d doubled, %d versions; histories of %d operations, %d of unknown outcome (%.0f s)\n",
+		rounds, workers, sum.kills, sum.acked, sum.lost, sum.doubled, sum.versions, sum.ops, sum.unknown, time.Since(began).Seconds())
 }
 
 func (c *crowd) everyJobIsThereOnce(r *replayed) {

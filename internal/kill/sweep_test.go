@@ -9,10 +9,23 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/idemtable/idem"
 	"github.com/idemtable/idem/delta/store/storetest"
 )
 
 var everything = flag.Bool("kill.all", false, "sweep and cut every call, and with every kind of fault, also those that look alike to the caller")
+
+// allKinds are the faults of a store that keeps its contract.
+var allKinds = []storetest.Kind{
+	storetest.FailBefore, storetest.FailAfter, storetest.Timeout, storetest.LostAnswer, storetest.LateEffect, storetest.Duplicate,
+	storetest.Conflict, storetest.Throttle, storetest.Denied, storetest.TornRead, storetest.StaleMissing, storetest.DiskFull,
+	storetest.TornUpload, storetest.CrashBefore, storetest.CrashAfter,
+}
+
+// takesEffect tells the faults after which the store may have done what it gave no answer to, or another answer.
+func takesEffect(k storetest.Kind) bool {
+	return k == storetest.FailAfter || k == storetest.LostAnswer || k == storetest.LateEffect || k == storetest.Duplicate
+}
 
 // kindsOf are the faults that an operation is tried with. Of those that a caller cannot tell apart
 // there is one, unless all are asked for.
@@ -23,11 +36,7 @@ func kindsOf(op storetest.Op) []storetest.Kind {
 		kinds = append(kinds, storetest.FailAfter, storetest.LateEffect, storetest.CrashAfter)
 	}
 	if *everything {
-		kinds = []storetest.Kind{
-			storetest.FailBefore, storetest.FailAfter, storetest.Timeout, storetest.LostAnswer, storetest.LateEffect, storetest.Duplicate,
-			storetest.Conflict, storetest.Throttle, storetest.Denied, storetest.TornRead, storetest.StaleMissing, storetest.DiskFull,
-			storetest.TornUpload, storetest.CrashBefore, storetest.CrashAfter,
-		}
+		kinds = slices.Clone(allKinds)
 	}
 	return slices.DeleteFunc(kinds, func(k storetest.Kind) bool { return !k.AppliesTo(op) })
 }
@@ -67,6 +76,13 @@ func TestSweep(t *testing.T) {
 	for _, n := range hits {
 		total += n
 	}
+	if *everything && calls == callsInAll() {
+		require.Len(t, hits, len(allKinds))
+		for kind, n := range hits {
+			require.GreaterOrEqual(t, n, 100, "the fault %s is hardly met", kind)
+		}
+		require.GreaterOrEqual(t, total, 9_000)
+	}
 	fmt.Printf("sweeps: %d calls, %d store operations, %d kinds of faults, %d trials\n", calls, points, len(hits), total)
 }
 
@@ -89,6 +105,12 @@ func (tr *trials) faulted(t *testing.T, at int, kind storetest.Kind, hits map[st
 	st.Land(tr.b.ctx)
 	for k, n := range st.Hits() {
 		hits[k] += n
+	}
+	switch {
+	case err != nil && tr.none && takesEffect(kind):
+		err = fmt.Errorf("%w: %w", errUnanswered, err)
+	case err == nil && tr.name == "CleanUpLog" && kind == storetest.StaleMissing && outcome == idem.Unchanged:
+		err = fmt.Errorf("%w: a checkpoint whose sidecar is missing stands in for no commit, so that nothing was to be done", storetest.ErrInjected)
 	}
 	tr.again(t, mem, tr.claim(t, mem, outcome, err))
 }

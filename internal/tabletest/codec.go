@@ -3,6 +3,7 @@ package tabletest
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -217,7 +218,7 @@ func (r *stubReader) column(b stubBatch, f arrow.Field) (arrow.Array, error) {
 func (Stub) WriteCheckpoint(w io.Writer, actions iter.Seq[delta.Action], _ parquetio.CheckpointLayout) (rows, adds int64, err error) {
 	var buf bytes.Buffer
 	for a := range actions {
-		line, err := delta.EncodeCommit([]delta.Action{a})
+		line, err := checkpointLine(a)
 		if err != nil {
 			return 0, 0, err
 		}
@@ -229,6 +230,21 @@ func (Stub) WriteCheckpoint(w io.Writer, actions iter.Seq[delta.Action], _ parqu
 	}
 	_, err = w.Write(buf.Bytes())
 	return rows, adds, err
+}
+
+// checkpointLine is the line of an action, also of those that no commit has.
+func checkpointLine(a delta.Action) ([]byte, error) {
+	var own any
+	switch {
+	case a.CheckpointMetadata != nil:
+		own = map[string]any{"checkpointMetadata": map[string]any{"version": a.CheckpointMetadata.Version}}
+	case a.Sidecar != nil:
+		own = map[string]any{"sidecar": map[string]any{"path": a.Sidecar.Path, "sizeInBytes": a.Sidecar.SizeInBytes, "modificationTime": a.Sidecar.ModificationTime}}
+	default:
+		return delta.EncodeCommit([]delta.Action{a})
+	}
+	line, err := json.Marshal(own)
+	return append(line, '\n'), err
 }
 
 // ReadCheckpoint reads them back.

@@ -222,6 +222,13 @@ func pathError(op FSOp, name string, err error) error {
 	return &fs.PathError{Op: string(op), Path: name, Err: err}
 }
 
+// SetTime moves the clock that files have their times from ahead to a time, in whole seconds.
+func (m *MemFS) SetTime(at time.Time) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.ticks = max(m.ticks, at.Unix())
+}
+
 func (m *MemFS) now() time.Time {
 	m.ticks++
 	return time.Unix(m.ticks, 0).UTC()
