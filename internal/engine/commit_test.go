@@ -392,6 +392,26 @@ func TestBudgetUnderContention(t *testing.T) {
 	requireTruth(t, w, p, txnID(1), out, err)
 }
 
+// A budget that went by while nobody else committed, and nothing was sent as the store contradicted itself, is no conflict.
+func TestABudgetThatNobodyElseSpentIsNoConflict(t *testing.T) {
+	w := newWorld(t)
+	p := w.process()
+	p.faulty.Before = func(c storetest.Call) storetest.Fault {
+		switch {
+		case c.Op == storetest.OpGetRange && c.Index == 1: // whether the log is still the one that was read
+			return storetest.Fault{Kind: storetest.ShortRead}
+		case c.Op == storetest.OpGet:
+			w.clock.now = w.clock.now.Add(time.Hour)
+		}
+		return storetest.Fault{}
+	}
+	out, err := p.commit(t.Context(), appends(1, nil))
+	require.ErrorContains(t, err, "contradict each other for 10s")
+	require.NotErrorIs(t, err, commit.ErrConflict)
+	require.Zero(t, out.Attempts)
+	requireTruth(t, w, p, txnID(1), out, err)
+}
+
 // A plan that took longer than the budget is proposed all the same, once.
 func TestLongPlansAreProposed(t *testing.T) {
 	w := newWorld(t)

@@ -33,6 +33,7 @@ type run struct {
 	wrote           time.Time     // when the first plan began, and with it what it wrote
 	first           int64         // the version that it was made on
 	behind          int           // how often the snapshot turned out to be old
+	beaten          bool          // another commit, or another log, was where ours was to go
 
 	tag    commit.TagAnswer
 	err    error // why the call failed

@@ -27,6 +27,7 @@ func (r *run) inspect(ctx context.Context, version int64) commit.Event {
 	event, err := r.look(ctx, version)
 	if err == nil {
 		r.asked = r.e.Clock.Now()
+		r.beaten = r.beaten || event == commit.EventTheirs || event == commit.EventOvertaken
 		return event
 	}
 	r.unread = err
@@ -235,6 +236,9 @@ func (r *run) skipped(out Outcome) (Outcome, error) {
 func (r *run) halted(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("the commit was not made: %w", err)
+	}
+	if !r.beaten {
+		return fmt.Errorf("the commit was not made: nothing was sent, as the store's answers contradict each other for %s: call again, or raise CommitBudget", r.e.CommitBudget)
 	}
 	return fmt.Errorf("the commit was not made: other writers were first for %s (%d attempts): call again, or raise CommitBudget: %w",
 		r.e.CommitBudget, r.attempts, commit.ErrConflict)
