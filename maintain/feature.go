@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/idemtable/idem"
+	"github.com/idemtable/idem/delta"
 )
 
 const opEnable = "EnableFeature"
@@ -69,14 +70,25 @@ func EnableFeature(ctx context.Context, t *idem.Table, r Enable) (*Altered, erro
 	}
 	c := Change(AddFeature{Name: r.Feature})
 	if property, ok := turnedOnBy[strings.TrimSuffix(r.Feature, "-preview")]; ok && !r.SupportOnly {
-		snap, err := in.Newest(ctx)
-		if err != nil {
-			return nil, in.Fail(opEnable, err)
-		}
-		on, set := snap.Property(property[0])
-		if !set || !snap.Protocol().Supports(r.Feature) || slices.Contains([]string{"", "false", "none", "classic"}, strings.ToLower(on)) {
-			c = SetProperties{Properties: map[string]string{property[0]: property[1]}}
-		}
+		c = turnOn{feature: r.Feature, property: property[0], value: property[1]}
 	}
 	return change(ctx, in, opEnable, Alter{Changes: []Change{c}, Note: r.Note})
 }
+
+// turnOn supports a feature and sets its property. Which of the two there is to do is for the table to say that the
+// change lands on: what was on when the call began may have been taken back by a restore since.
+type turnOn struct{ feature, property, value string }
+
+func (c turnOn) on(now *delta.Snapshot) Change {
+	value, set := now.Property(c.property)
+	if !set || !now.Protocol().Supports(c.feature) || slices.Contains([]string{"", "false", "none", "classic"}, strings.ToLower(value)) {
+		return SetProperties{Properties: map[string]string{c.property: c.value}}
+	}
+	return AddFeature{Name: c.feature}
+}
+
+func (c turnOn) edit(now *delta.Snapshot, fresh delta.Fresh) (*delta.Edit, error) {
+	return c.on(now).edit(now, fresh)
+}
+
+func (c turnOn) told(before, after *delta.Snapshot) told { return c.on(before).told(before, after) }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/idemtable/idem"
 	"github.com/idemtable/idem/delta"
+	"github.com/idemtable/idem/delta/store/storetest"
 	"github.com/idemtable/idem/maintain"
 )
 
@@ -271,4 +272,30 @@ func TestRestoreBringsClusteringColumnsBack(t *testing.T) {
 	f.restore(maintain.Version(3))
 	require.Empty(t, f.other().Snapshot().Clustering())
 	require.Equal(t, idem.Unchanged, f.restore(maintain.Version(3)).Outcome)
+}
+
+// A feature that was on when the call began and that a restore takes back meanwhile is turned on, not said to be on.
+func TestAFeatureThatARestoreTakesBackMeanwhileIsTurnedOn(t *testing.T) {
+	f := newFixture(t, idem.Definition{Schema: columns})
+	enable := func() *maintain.Altered {
+		done, err := maintain.EnableFeature(t.Context(), f.table, maintain.Enable{Feature: "changeDataFeed"})
+		require.NoError(t, err)
+		return done
+	}
+	require.Equal(t, idem.Committed, enable().Outcome)
+	next, looked := delta.CommitKey(f.other().Version()+1), 0
+	f.store.Before = func(c storetest.Call) storetest.Fault {
+		if c.Op == storetest.OpGet && c.Key == next {
+			if looked++; looked == 2 {
+				_, err := maintain.RestoreTable(t.Context(), f.other(), maintain.Restore{To: maintain.Version(0)})
+				require.NoError(t, err)
+			}
+		}
+		return storetest.Fault{}
+	}
+	require.Equal(t, idem.Committed, enable().Outcome)
+	require.GreaterOrEqual(t, looked, 2)
+	on, _ := f.other().Snapshot().Property("delta.enableChangeDataFeed")
+	require.Equal(t, "true", on)
+	require.Equal(t, idem.Unchanged, enable().Outcome)
 }
