@@ -93,10 +93,23 @@ func (n naive) write(ctx context.Context, s store.Store, rows []tabletest.Row, k
 	return &delta.Add{Path: key, Size: size, PartitionValues: map[string]*string{"day": &rows[0].Day}, DataChange: true}, out.Close()
 }
 
+// unverified keeps the digest of its rows and, if the tag is recorded, skips them whatever they are.
+func unverified(ctx context.Context, _ store.Store, t *idem.Table, rows []tabletest.Row, tag idem.Txn) (*idem.Result, error) {
+	res, err := t.AppendWithTxn(ctx, tabletest.Again(memory.DefaultAllocator, 0, rows...), tag)
+	if errors.Is(err, idem.ErrPayload) {
+		return &idem.Result{Outcome: idem.AlreadyApplied, Version: t.Version()}, nil
+	}
+	return res, err
+}
+
 // A checker that cannot fail proves nothing. What it prints is the shortest way to what is broken.
 func TestWhatIsBrokenIsFoundOut(t *testing.T) {
 	appends := smallscope.Pair{First: smallscope.Append, Second: smallscope.TxnOther}
 	twins := smallscope.Pair{First: smallscope.TxnSame, Second: smallscope.TxnSame}
+	payloads := smallscope.Pair{First: smallscope.TxnVerified, Second: smallscope.TxnVerified, Apart: true}
+	keeps := func(o smallscope.Operation) smallscope.Pair {
+		return smallscope.Pair{First: o, Second: smallscope.Append}
+	}
 	for _, c := range []struct {
 		name   string
 		pair   smallscope.Pair
@@ -112,6 +125,10 @@ func TestWhatIsBrokenIsFoundOut(t *testing.T) {
 		{"a lost answer is taken for taken", appends, 1, smallscope.Hooks{Append: naive{}.append}, "is vacant", 25},
 		{"the tag is never looked at", twins, 0, smallscope.Hooks{Append: naive{skipsTags: true}.append}, "is recorded", 25},
 		{"the tag is looked at once", twins, 0, smallscope.Hooks{Append: naive{}.append}, "is recorded", 25},
+		{"the payload is written down and never looked at", payloads, 0, smallscope.Hooks{Append: unverified}, "other rows are recorded there", 25},
+		{"optimize has no work to do, it says", keeps(smallscope.Optimize), 0, smallscope.Hooks{Idle: true}, "had work to do there", 20},
+		{"vacuum has nothing to delete, it says", keeps(smallscope.Vacuum), 0, smallscope.Hooks{Idle: true}, "is still there", 20},
+		{"the version has a checkpoint, it says", keeps(smallscope.CheckpointCleanUp), 0, smallscope.Hooks{Idle: true}, "nobody wrote that checkpoint", 20},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := smallscope.Check(c.pair, smallscope.Scope{Faults: c.faults}, &c.hooks)

@@ -89,37 +89,49 @@ func (c *checks) claim(s *state, w int, tip *version) error {
 		}
 		return c.excuse(seat, j, tip)
 	case j.op == CheckpointCleanUp:
-		return nil
+		return c.kept(s.disk, author{w, seat.life}, e, tip)
 	case e.outcome == idem.Committed:
 		if len(own) != j.commits() || own[len(own)-1] != e.version {
 			return fmt.Errorf("it was told %q, and its work is versions %d", e, own)
 		}
-		return nil
+		return c.maintained(s.disk, e, j, tip.at(e.version))
 	case len(own) > 0:
 		return fmt.Errorf("it was told %q, and its own work is version %d", e, own)
 	}
-	return c.skipped(e, j, tip)
+	return c.skipped(s.disk, e, j, tip)
 }
 
 // skipped checks the answers of calls that had nothing to do, at the version that they name.
-func (c *checks) skipped(e *ending, j *job, tip *version) error {
+func (c *checks) skipped(d *disk, e *ending, j *job, tip *version) error {
 	if e.version < c.base.number || e.version > tip.number {
 		return fmt.Errorf("it was told %q; when it began the newest version was %d, now it is %d", e, c.base.number, tip.number)
 	}
-	at := tip.at(e.version).model
+	v := tip.at(e.version)
 	switch {
-	case e.outcome == idem.AlreadyApplied:
-		if j.tag.AppID == "" || at.Recorded(j.tag.AppID) != j.tag.Version || at.undone[j.tag.AppID] {
-			return fmt.Errorf("it was told %q, and there %d is recorded (taken back: %t)", e, at.Recorded(j.tag.AppID), at.undone[j.tag.AppID])
-		}
+	case e.outcome == idem.AlreadyApplied, e.outcome == idem.Superseded:
+		return v.model.skips(e, j)
 	case e.outcome != idem.Unchanged || j.tag.AppID != "":
 		return fmt.Errorf("it was told %q", e)
 	case j.op == Optimize || j.op == Vacuum: // rows do not tell whether there was something to do
-	default:
-		after := j.apply(at, &tip.at(restoredTo).model)
-		if !maps.Equal(at.Rows, after.Rows) || at.note != after.note {
-			return fmt.Errorf("it was told %q, and had work to do there:\n%s", e, at.Rows.Diff(after.Rows))
-		}
+		return c.maintained(d, e, j, v)
+	}
+	after := j.apply(v.model, &tip.at(restoredTo).model)
+	if !maps.Equal(v.model.Rows, after.Rows) || v.model.note != after.note {
+		return fmt.Errorf("it was told %q, and had work to do there:\n%s", e, v.model.Rows.Diff(after.Rows))
+	}
+	return nil
+}
+
+// skips says what is wrong with the answer of a call that was skipped by its tag.
+func (m model) skips(e *ending, j *job) error {
+	recorded, same := m.Recorded(j.tag.AppID), e.outcome == idem.AlreadyApplied
+	switch {
+	case j.tag.AppID == "", same && recorded != j.tag.Version, !same && recorded <= j.tag.Version, m.undone[j.tag.AppID]:
+		return fmt.Errorf("it was told %q, and there %d is recorded (taken back: %t)", e, recorded, m.undone[j.tag.AppID])
+	case same && m.contradicts(j):
+		return fmt.Errorf("it was told %q, and other rows are recorded there", e)
+	case e.untold != (same && j.tag.VerifyPayload && m.payload == nil):
+		return fmt.Errorf("it was told %q, and rows are recorded there: %t", e, m.payload != nil)
 	}
 	return nil
 }
@@ -134,6 +146,10 @@ func (c *checks) excuse(s seat, j *job, tip *version) error {
 		if tip.model.undone[j.tag.AppID] {
 			return nil
 		}
+	case errors.Is(err, idem.ErrPayload):
+		if tip.model.contradicts(j) {
+			return nil
+		}
 	case s.at.faults == 0:
 	case errors.Is(err, idem.ErrUnknownOutcome), errors.Is(err, context.DeadlineExceeded), errors.Is(err, storetest.ErrInjected), errors.Is(err, idem.ErrConflict):
 		return nil
@@ -141,9 +157,14 @@ func (c *checks) excuse(s seat, j *job, tip *version) error {
 	return fmt.Errorf("nothing that it suffered explains the error: %w", err)
 }
 
-// files says which file that somebody needs is not in the store: one of the newest version, or, where
-// nobody deletes any, one that any version added.
+// files says which file that somebody needs is not in the store: a commit that has not expired, one of the newest
+// version, or, where nobody deletes any, one that any version added.
 func (c *checks) files(d *disk, tip *version) error {
+	for _, o := range d.commits {
+		if d.get(o.key) == nil && (commitVersion(o.key) >= c.base.number || !c.x.has(CheckpointCleanUp)) {
+			return fmt.Errorf("the commit of version %d was deleted", commitVersion(o.key))
+		}
+	}
 	for f := range tip.snap.Files() {
 		if o := d.get(f.Key); o == nil || int64(len(o.data)) != f.Size {
 			return fmt.Errorf("file %s of the newest version is not in the store", f.Key)

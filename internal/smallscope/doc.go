@@ -3,7 +3,9 @@
 //
 // A pair is two calls on one small table ([Pair]): the first writer has opened the table at its
 // newest version; the handle of the second is from when the table was two versions younger. Two
-// calls of one operation have the same input: they are the same job, run twice at once. One
+// calls of one operation are the same job, run twice at once, but for operations on a slice, on keys or
+// under a tag of the writer's own. Beside these, two calls want different things: one slice has two contents,
+// one key two rows, one tag two payloads (with and without the wish to have them verified) or two versions. One
 // goroutine, virtual clocks, no disk and no random numbers: a pair and a bound on faults give the
 // same states every time.
 //
@@ -28,7 +30,9 @@
 //
 // They befall what a commit hangs on: the put of a commit (it fails before or after its effect, takes
 // effect later, or the process dies before or after it), reading back a version that was proposed (it
-// fails), the deletions of vacuum and of the clean-up of the log, and the file of a checkpoint (all
+// fails), the files of data and of deletion vectors as they are closed (that fails and they are not there, or the
+// process dies and they are), the deletions of vacuum, of the
+// clean-up of the log and of files that no commit names, and the file of a checkpoint (all
 // but the late effect: a deletion that a store carries out after it was given up may take a file that
 // has come back meanwhile, and nothing that is in the log prevents it). A process that died is started
 // again with the same input, but for a plain append, which nobody may repeat.
@@ -39,6 +43,8 @@
 //     a version never change.
 //   - What each caller was told is what the log says, before anything is run again, while effects are
 //     still on their way and after they have landed. Without a fault no call ends in an error.
+//   - What maintenance was told is what the table says, too: who had nothing to do finds no files to make one of, none
+//     to delete, and no commit that has expired.
 //   - Every commit does to a map of rows what its call asks for, in the order of versions.
 //   - No file is missing, no rule of the log is broken.
 //   - Calls that did not end are run again: they end, a second run finds nothing to do, and the table

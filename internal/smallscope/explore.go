@@ -12,20 +12,44 @@ import (
 	"github.com/idemtable/idem/internal/tabletest"
 )
 
-// Pair is two calls at once. The second writer's handle on the table is old.
-type Pair struct{ First, Second Operation }
+// Pair is two calls at once. The second writer's handle on the table is old. Two calls of one operation are one job
+// that is run twice, but for operations on what is the writer's own.
+type Pair struct {
+	First, Second Operation
+	Apart         bool // two calls of one operation come with other rows each
+}
 
-func (p Pair) String() string { return fmt.Sprintf("%s × %s", p.First, p.Second) }
+func (p Pair) String() string {
+	text := fmt.Sprintf("%s × %s", p.First, p.Second)
+	if p.Apart {
+		text += ", other rows"
+	}
+	return text
+}
 
-// Pairs are all ordered pairs.
+// Pairs are all ordered pairs, and those in which two calls want different things of one slice, one key or one tag.
 func Pairs() []Pair {
 	var all []Pair
 	for _, a := range Operations() {
 		for _, b := range Operations() {
-			all = append(all, Pair{a, b})
+			all = append(all, Pair{First: a, Second: b})
 		}
 	}
-	return all
+	for _, o := range []Operation{TxnSame, TxnVerified, ReplaceSame, MergeSame, Delete} {
+		all = append(all, Pair{First: o, Second: o, Apart: true})
+	}
+	return append(all, Pair{First: TxnVerified, Second: TxnVerified},
+		Pair{First: TxnVerified, Second: TxnSame}, Pair{First: TxnSame, Second: TxnVerified},
+		Pair{First: TxnSame, Second: TxnNext}, Pair{First: TxnNext, Second: TxnSame})
+}
+
+// jobs are the calls with their input.
+func (p Pair) jobs() [2]*job {
+	first := newJob(p.First, 0)
+	if p.First == p.Second && !p.Apart && !p.First.ownInput() {
+		return [2]*job{first, first}
+	}
+	return [2]*job{first, newJob(p.Second, 1)}
 }
 
 // Scope bounds what is gone through.
@@ -41,6 +65,9 @@ type Hooks struct {
 
 	// Append does the appends. A plain append has no tag.
 	Append func(ctx context.Context, s store.Store, t *idem.Table, rows []tabletest.Row, tag idem.Txn) (*idem.Result, error)
+
+	// Idle has maintenance do nothing and say that there was nothing to do.
+	Idle bool
 }
 
 func (h *Hooks) lie() Lie {
@@ -103,10 +130,7 @@ type explorer struct {
 func Check(p Pair, scope Scope, hooks *Hooks) *Report {
 	x := &explorer{pair: p, scope: scope, hooks: hooks, programs: map[author]*program{}, rel: newRelation(scope.Full)}
 	defer x.close()
-	x.jobs = [2]*job{newJob(p.First, 0), newJob(p.Second, 1)}
-	if p.First == p.Second {
-		x.jobs[1] = x.jobs[0]
-	}
+	x.jobs = p.jobs()
 	r := &Report{Pair: p}
 	var err error
 	if x.base, err = newBase(scope.Vectors); err != nil {
@@ -122,6 +146,7 @@ func Check(p Pair, scope Scope, hooks *Hooks) *Report {
 		}
 		if err != nil {
 			r.Broken = []string{err.Error()}
+			x.rel.next() // what was met counts as known: each operation is a move of its own
 			r.Trace = x.shortest()
 			break
 		}

@@ -18,22 +18,28 @@ func Kinds() []storetest.Kind {
 var (
 	ofPuts  = []storetest.Kind{storetest.FailBefore, storetest.LostAnswer, storetest.LateEffect, storetest.Duplicate, storetest.CrashBefore, storetest.CrashAfter}
 	ofReads = []storetest.Kind{storetest.Timeout}
+	ofData  = []storetest.Kind{storetest.FailBefore, storetest.CrashAfter}
 	ofRest  = []storetest.Kind{storetest.FailBefore, storetest.LostAnswer, storetest.CrashBefore, storetest.CrashAfter}
 )
 
 // mayFail are the faults that may befall the operation that a writer asks for.
 func (n *node) mayFail() []storetest.Kind {
-	o := n.op
-	inLog := strings.HasPrefix(o.key, delta.LogDir)
-	switch {
+	switch o := n.op; {
 	case o.kind == storetest.OpPutIfAbsent && commitVersion(o.key) >= 0:
 		return ofPuts
 	case o.kind == storetest.OpGet && commitVersion(o.key) >= 0 && n.proposed():
 		return ofReads
-	case o.kind == storetest.OpDelete, o.kind == storetest.OpClose && inLog:
+	case o.kind == storetest.OpClose:
+		return ofData
+	case o.kind == storetest.OpDelete, o.kind == storetest.OpPutIfAbsent && isCheckpoint(o.key):
 		return ofRest
 	}
 	return nil
+}
+
+func isCheckpoint(key string) bool {
+	name, ok := strings.CutPrefix(key, delta.LogDir)
+	return ok && delta.ParseLogFile(name).Kind == delta.Checkpoint
 }
 
 // late is an operation that takes effect when nobody waits for it any more.

@@ -21,7 +21,21 @@ const rerun = 8
 type stand struct {
 	done bool  // somebody was told, or nobody may try again
 	none bool  // it cannot be done any more, and was not
-	at   int64 // the version that it comes after in the log
+	at   int64 // the version that it is, or that it found and had nothing to do
+	idle bool  // it made no version
+}
+
+// before says which of two comes first in the log: one that found a version comes after it.
+func (st stand) before(o stand) int {
+	return cmp.Or(cmp.Compare(st.at, o.at), cmp.Compare(b2u(st.idle), b2u(o.idle)))
+}
+
+// found notes the version of a call that ended well.
+func (st *stand) found(own []int64, e *ending) {
+	st.done, st.idle, st.at = true, len(own) == 0, e.version
+	if !st.idle {
+		st.at = own[len(own)-1]
+	}
 }
 
 // finish runs what did not end, and compares the table with one run of each call.
@@ -32,7 +46,7 @@ func (c *checks) finish(s *state, tip *version) error {
 	}
 	key := identity{s.disk.sum}
 	for w, st := range stands {
-		key[1+w] = mix(uint64(st.at+1), b2u(st.done)<<1|b2u(st.none))
+		key[1+w] = mix(uint64(st.at+1), b2u(st.idle)<<2|b2u(st.done)<<1|b2u(st.none))
 		if !st.done {
 			key[1+w] = mix(s.seats[w].at.id, 3)
 		}
@@ -76,13 +90,10 @@ func (c *checks) stand(s seat, w int, tip *version) stand {
 	case s.dead:
 		st.done = len(own) > 0
 	case e.err == nil:
-		st.done = true
-		if len(own) == 0 {
-			st.at = e.version
-		}
+		st.found(own, e)
 	case errors.Is(e.err, idem.ErrRestored):
 		st.done = true
-	case j.op == Restore && errors.Is(e.err, idem.ErrInput):
+	case errors.Is(e.err, idem.ErrPayload), j.op == Restore && errors.Is(e.err, idem.ErrInput):
 		st.done, st.none = true, len(own) == 0
 	}
 	return st
@@ -177,19 +188,16 @@ func (q *quiet) finish(w int, s seat, st *stand) error {
 		return err
 	} else if e.err != nil {
 		return q.cannot(j, e, st, tip, w)
-	} else if own := tip.own(w, -1); len(own) > 0 {
-		st.at = own[len(own)-1]
 	} else {
-		st.at = e.version
+		st.found(tip.own(w, -1), e)
 	}
-	st.done = true
 	if !j.repeatable() {
 		return nil
 	}
 	if e, err = q.call(w, do); err != nil || e.err != nil {
 		return errors.Join(err, e.err)
 	}
-	if e.outcome == idem.Committed {
+	if e.outcome == idem.Committed || e.cleaned != nil && e.cleaned.Outcome == idem.Committed {
 		return fmt.Errorf("it commits again, right after it ended: %s", e)
 	}
 	return nil
@@ -199,7 +207,7 @@ func (q *quiet) finish(w int, s seat, st *stand) error {
 func (q *quiet) cannot(j *job, e *ending, st *stand, tip *version, w int) error {
 	own := tip.own(w, -1)
 	switch {
-	case j.op == Restore && q.c.x.mayRefuse(e.err):
+	case j.op == Restore && q.c.x.mayRefuse(e.err), errors.Is(e.err, idem.ErrPayload) && tip.model.contradicts(j):
 		st.done, st.none = true, len(own) == 0
 		return nil
 	case errors.Is(e.err, idem.ErrRestored) && tip.model.undone[j.tag.AppID]:
@@ -241,14 +249,14 @@ func (q *quiet) resolve(w int, cause error) (landed bool, err error) {
 // once compares the table with one run of each call, in the order of the log.
 func (c *checks) once(stands [2]stand, tip *version) error {
 	order := []int{0, 1}
-	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(stands[a].at, stands[b].at) })
+	slices.SortStableFunc(order, func(a, b int) int { return stands[a].before(stands[b]) })
 	if c.x.jobs[0] == c.x.jobs[1] && c.x.jobs[0].op != Append {
 		order = order[:1]
 	}
 	m := c.base.model
 	for _, w := range order {
-		if !stands[w].none {
-			m = c.x.jobs[w].apply(m, &tip.at(restoredTo).model)
+		if j := c.x.jobs[w]; !stands[w].none && !m.has(j) {
+			m = j.apply(m, &tip.at(restoredTo).model)
 		}
 	}
 	if !maps.Equal(m.Rows, tip.model.Rows) || m.note != tip.model.note {

@@ -3,6 +3,7 @@ package smallscope
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/memory"
@@ -29,13 +30,14 @@ const (
 	Vacuum
 	CheckpointCleanUp // Checkpoint, then CleanUpLog
 	Restore
-	AddColumn // AlterTable
-	operations
+	AddColumn   // AlterTable
+	TxnVerified // AppendWithTxn with VerifyPayload, under the tag of TxnSame
+	TxnNext     // AppendWithTxn under the next version of that tag
 )
 
-// Operations are all of them.
+// Operations are those of which each meets each.
 func Operations() []Operation {
-	all := make([]Operation, operations)
+	all := make([]Operation, TxnVerified)
 	for i := range all {
 		all[i] = Operation(i)
 	}
@@ -44,8 +46,12 @@ func Operations() []Operation {
 
 func (o Operation) String() string {
 	return [...]string{"Append", "AppendWithTxn same tag", "AppendWithTxn other tag", "ReplaceWhere same slice", "ReplaceWhere other slice",
-		"Merge same key", "Merge other key", "Delete", "Optimize", "Vacuum", "Checkpoint and clean-up", "Restore", "AlterTable add column"}[o]
+		"Merge same key", "Merge other key", "Delete", "Optimize", "Vacuum", "Checkpoint and clean-up", "Restore", "AlterTable add column",
+		"AppendWithTxn same tag, verified", "AppendWithTxn next version"}[o]
 }
+
+// ownInput says whether each writer has a slice, keys or a tag of its own.
+func (o Operation) ownInput() bool { return o == TxnOther || o == ReplaceOther || o == MergeOther }
 
 // job is a call with its input.
 type job struct {
@@ -69,8 +75,11 @@ func newJob(o Operation, n int) *job {
 	switch o {
 	case Append:
 		j.rows = []tabletest.Row{row(0, 500+i, 1, 10+i), row(own, 500, 1, 10+i)}
-	case TxnSame:
-		j.tag = idem.Txn{AppID: "app-shared", Version: 5}
+	case TxnSame, TxnVerified, TxnNext:
+		j.tag = idem.Txn{AppID: "app-shared", Version: 5, VerifyPayload: o == TxnVerified}
+		if o == TxnNext {
+			j.tag.Version++
+		}
 		j.rows = []tabletest.Row{row(0, 600+i, 1, 10+i)}
 	case TxnOther:
 		j.tag = idem.Txn{AppID: fmt.Sprintf("app-%d", n), Version: 1}
@@ -80,7 +89,8 @@ func newJob(o Operation, n int) *job {
 	case ReplaceOther:
 		j.day, j.rows = fmt.Sprintf("s%d", own), []tabletest.Row{row(own, 1, 9, 20+i), row(own, 700, 1, 20+i)}
 	case MergeSame:
-		j.rows = []tabletest.Row{row(0, 1, 5+i, 30+i), row(0, 3, 0, 30+i), row(0, 800, 5+i, 30+i)} // one of them older than the table's
+		// One of them is older than the table's; of two different merges each has a newer one, and one is a tie.
+		j.rows = []tabletest.Row{row(0, 1, 5+i, 30+i), row(0, 3, 0, 30+i), row(0, 800, 6-i, 30+i), row(0, 810, 5, 30+i)}
 	case MergeOther:
 		j.rows = []tabletest.Row{row(own, 1, 5, 30+i), row(own, 800, 5, 30+i)}
 	}
@@ -116,6 +126,9 @@ func (j *job) do(ctx context.Context, s store.Store, t *idem.Table, hooks *Hooks
 	}
 	switch j.op {
 	case Optimize, Vacuum, CheckpointCleanUp, Restore, AddColumn:
+		if hooks != nil && hooks.Idle {
+			return j.idle(t)
+		}
 		return j.maintain(ctx, t)
 	case Delete:
 		return told(t.Delete(ctx, idem.Delete{Where: "day = 's0' AND id = ?", Args: []any{j.deleted()}}))
@@ -125,7 +138,7 @@ func (j *job) do(ctx context.Context, s store.Store, t *idem.Table, hooks *Hooks
 	switch j.op {
 	case Append:
 		return told(t.Append(ctx, rows, idem.Append{Reason: "a test"}))
-	case TxnSame, TxnOther:
+	case TxnSame, TxnOther, TxnVerified, TxnNext:
 		return told(t.AppendWithTxn(ctx, rows, j.tag))
 	case ReplaceSame, ReplaceOther:
 		return told(t.ReplaceWhere(ctx, rows, idem.ReplaceWhere{Where: "day = ?", Args: []any{j.day}}))
@@ -133,13 +146,22 @@ func (j *job) do(ctx context.Context, s store.Store, t *idem.Table, hooks *Hooks
 	return told(t.Merge(ctx, rows, idem.Merge{On: []string{"id"}, Newer: []string{"seq"}}))
 }
 
-func (j *job) appends() bool { return j.op == Append || j.op == TxnSame || j.op == TxnOther }
+func (j *job) appends() bool { return j.op == Append || j.tag.AppID != "" }
 
 func told(res *idem.Result, err error) *ending {
 	if err != nil {
 		return &ending{err: err}
 	}
-	return &ending{outcome: res.Outcome, version: res.Version}
+	return &ending{outcome: res.Outcome, version: res.Version, untold: res.PayloadUnknown}
+}
+
+// idle is the ending of maintenance that does nothing and says that there was nothing to do.
+func (j *job) idle(t *idem.Table) *ending {
+	e := &ending{outcome: idem.Unchanged, version: t.Version()}
+	if j.op == CheckpointCleanUp {
+		e.cleaned = &maintain.CleanedUp{Outcome: idem.Unchanged, Oldest: -1}
+	}
+	return e
 }
 
 func (j *job) maintain(ctx context.Context, t *idem.Table) *ending {
@@ -159,7 +181,7 @@ func (j *job) maintain(ctx context.Context, t *idem.Table) *ending {
 		made, err := maintain.Checkpoint(ctx, t)
 		if err == nil {
 			e.outcome, e.version = made.Outcome, made.Version
-			_, err = maintain.CleanUpLog(ctx, t, maintain.CleanUp{})
+			e.cleaned, err = maintain.CleanUpLog(ctx, t, maintain.CleanUp{})
 		}
 		e.err = err
 	case Restore:
@@ -180,16 +202,25 @@ func (j *job) maintain(ctx context.Context, t *idem.Table) *ending {
 // model is what a table should hold.
 type model struct {
 	*tabletest.Model
-	note   bool            // there is the column that AddColumn adds
-	undone map[string]bool // tags that a Restore took back
+	note    bool            // there is the column that AddColumn adds
+	undone  map[string]bool // tags that a Restore took back
+	payload []tabletest.Row // of the tag that has its rows verified, once it is recorded with them
+}
+
+// has says whether the tag of a call is recorded, or a later version.
+func (m model) has(j *job) bool { return j.tag.AppID != "" && m.Recorded(j.tag.AppID) >= j.tag.Version }
+
+// contradicts says whether the tag of a call that asks for it is recorded with other rows.
+func (m model) contradicts(j *job) bool {
+	return j.tag.VerifyPayload && m.Recorded(j.tag.AppID) == j.tag.Version && m.payload != nil && !slices.Equal(m.payload, j.rows)
 }
 
 // apply does on the model what the call does on the table; then is the version that Restore goes
 // back to.
 func (j *job) apply(m model, then *model) model {
-	m = model{Model: m.Clone(), note: m.note, undone: m.undone}
+	m = model{Model: m.Clone(), note: m.note, undone: m.undone, payload: m.payload}
 	switch j.op {
-	case Append, TxnSame, TxnOther:
+	case Append, TxnSame, TxnOther, TxnVerified, TxnNext:
 		m.Append(j.rows...)
 	case ReplaceSame, ReplaceOther:
 		m.Replace(func(r tabletest.Row) bool { return r.Day == j.day }, j.rows...)
@@ -208,6 +239,9 @@ func (j *job) apply(m model, then *model) model {
 	}
 	if j.tag.AppID != "" {
 		m.Tags[j.tag.AppID] = j.tag.Version
+	}
+	if j.tag.VerifyPayload {
+		m.payload = j.rows
 	}
 	return m
 }

@@ -22,6 +22,8 @@ type version struct {
 	snap   *delta.Snapshot
 	err    error // the rule that this version breaks
 	next   map[uint64]*version
+
+	unneeded *[]string // see checks.unneeded; nil: not asked for yet
 }
 
 // at is an earlier version.

@@ -14,6 +14,7 @@ import (
 	"github.com/idemtable/idem/delta/store"
 	"github.com/idemtable/idem/delta/store/storetest"
 	"github.com/idemtable/idem/internal/tabletest"
+	"github.com/idemtable/idem/maintain"
 )
 
 // ending is what a caller was told.
@@ -22,6 +23,8 @@ type ending struct {
 	version int64
 	err     error
 	panics  string
+	untold  bool                // whether the rows are those that the tag was recorded with
+	cleaned *maintain.CleanedUp // of the log
 }
 
 func (e *ending) String() string {
@@ -31,7 +34,14 @@ func (e *ending) String() string {
 	case e.err != nil:
 		return e.err.Error()
 	}
-	return fmt.Sprintf("%s, version %d", e.outcome, e.version)
+	text := fmt.Sprintf("%s, version %d", e.outcome, e.version)
+	if e.untold {
+		text += ", payload unknown"
+	}
+	if e.cleaned != nil {
+		text += fmt.Sprintf("; %s, the log begins at %d", e.cleaned, e.cleaned.Oldest)
+	}
+	return text
 }
 
 // process is one life of a writer: a coroutine that stops at every store operation. It is also the

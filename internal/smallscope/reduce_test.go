@@ -57,14 +57,15 @@ func TestTurnsAtSomeOperationsReachTheSameEnds(t *testing.T) {
 		pair   Pair
 		faults int
 	}{
-		{Pair{Append, Append}, 0},
-		{Pair{TxnSame, TxnSame}, 0},
-		{Pair{MergeSame, Delete}, 0},
-		{Pair{Optimize, Delete}, 0},
-		{Pair{AddColumn, ReplaceSame}, 0},
-		{Pair{CheckpointCleanUp, Append}, 0},
-		{Pair{Restore, MergeOther}, 0},
-		{Pair{Append, TxnOther}, 1},
+		{Pair{First: Append, Second: Append}, 0},
+		{Pair{First: TxnSame, Second: TxnSame}, 0},
+		{Pair{First: MergeSame, Second: Delete}, 0},
+		{Pair{First: Optimize, Second: Delete}, 0},
+		{Pair{First: AddColumn, Second: ReplaceSame}, 0},
+		{Pair{First: CheckpointCleanUp, Second: Append}, 0},
+		{Pair{First: Restore, Second: MergeOther}, 0},
+		{Pair{First: Append, Second: TxnOther}, 1},
+		{Pair{First: ReplaceSame, Second: ReplaceSame, Apart: true}, 1}, // one deletes files of its own that no commit names
 	} {
 		some := Check(c.pair, Scope{Faults: c.faults}, nil)
 		all := Check(c.pair, Scope{Faults: c.faults, Full: true}, nil)

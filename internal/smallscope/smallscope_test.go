@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"runtime/debug"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -23,8 +24,8 @@ import (
 
 var (
 	faultsFlag = flag.Int("smallscope.faults", 0, "all pairs with at most so many faults, and a part of those with one more")
-	partsFlag  = flag.Int("smallscope.parts", 32, "the number of parts of what has one fault more; 0: none of it")
-	rotateFlag = flag.Int("smallscope.rotate", -1, "which part; -1: the sources decide")
+	partsFlag  = flag.Int("smallscope.parts", 52, "the number of parts of what has one fault more, as many as a year has weeks; 0: none of it")
+	rotateFlag = flag.Int("smallscope.rotate", -1, "which part; -1: RAPID_SEED, which is the week in CI, decides and, without it, the sources")
 	allFlag    = flag.Bool("smallscope.all", false, "all pairs with at most two faults, with and without deletion vectors")
 	pairFlag   = flag.String("smallscope.pair", "Append × Append", "the pair that TestPair prints")
 )
@@ -56,12 +57,23 @@ func units(t *testing.T) []unit {
 	if *allFlag || *partsFlag == 0 || testing.Short() {
 		return out
 	}
-	part := *rotateFlag
-	if part < 0 {
-		part = tabletest.Sources(t)
-	}
+	part := rotation(t)
 	t.Logf("part %d of %d with %d faults", part%*partsFlag, *partsFlag, *faultsFlag+1)
 	return append(out, rotated(part)...)
+}
+
+// rotation is which part has its turn. The sources alone might never choose some.
+func rotation(t *testing.T) int {
+	week := os.Getenv("RAPID_SEED")
+	switch {
+	case *rotateFlag >= 0:
+		return *rotateFlag
+	case week == "":
+		return tabletest.Sources(t)
+	}
+	n, err := strconv.ParseUint(week, 10, 31)
+	require.NoError(t, err, "RAPID_SEED")
+	return int(n)
 }
 
 // rotated are the pairs of one part, with one fault more. Those of vacuum with two faults take minutes
@@ -149,7 +161,7 @@ func TestPairs(t *testing.T) {
 		return
 	}
 	require.Equal(t, len(list), s.worked)
-	require.GreaterOrEqual(t, s.worked, 169)
+	require.GreaterOrEqual(t, s.worked, 179)
 	require.Greater(t, s.interleavings, float64(s.ends))
 	if *faultsFlag == 0 && !*allFlag {
 		return // which faults the part of this commit meets depends on the part
@@ -157,7 +169,7 @@ func TestPairs(t *testing.T) {
 	for _, k := range smallscope.Kinds() {
 		require.GreaterOrEqual(t, s.faults[k], 1000, "the fault %s is hardly met", k)
 	}
-	for _, k := range []string{"committed", "already applied", "unchanged", "crashed", idem.ErrUnknownOutcome.Error(), idem.ErrRestored.Error(), idem.ErrInput.Error(), idem.ErrConflict.Error()} {
+	for _, k := range []string{"committed", "already applied", "superseded", "unchanged", "crashed", idem.ErrUnknownOutcome.Error(), idem.ErrRestored.Error(), idem.ErrPayload.Error(), idem.ErrInput.Error(), idem.ErrConflict.Error()} {
 		require.GreaterOrEqual(t, s.endings[k], 10, "the ending %q is hardly met", k)
 	}
 }

@@ -27,7 +27,7 @@ func (s seat) word() string {
 	if e.err == nil {
 		return e.outcome.String()
 	}
-	for _, k := range []error{idem.ErrUnknownOutcome, idem.ErrConflict, idem.ErrRestored, idem.ErrInput, storetest.ErrInjected} {
+	for _, k := range []error{idem.ErrUnknownOutcome, idem.ErrConflict, idem.ErrRestored, idem.ErrPayload, idem.ErrInput, storetest.ErrInjected} {
 		if errors.Is(e.err, k) {
 			return k.Error()
 		}
@@ -69,24 +69,27 @@ type move struct {
 	lands int // 1 + the place of the effect that lands
 }
 
-// moves are the choices that there are.
+// moves are the choices that there are. A writer that waits for a fault alone goes first: what becomes of its
+// operation is nothing to anybody else, so that the order does not matter.
 func (x *explorer) moves(s *state) []move {
 	var out []move
 	for w, seat := range s.seats {
 		if seat.ended() {
 			continue
 		}
-		if x.rel.turns(w, seat.at) {
-			out = append(out, move{who: w})
-		}
+		own := []move{{who: w}}
 		if s.faults < x.scope.Faults {
 			for _, k := range seat.at.mayFail() {
 				if k == storetest.LateEffect {
 					x.rel.sent(seat.at.op)
 				}
-				out = append(out, move{who: w, fault: k})
+				own = append(own, move{who: w, fault: k})
 			}
 		}
+		if !x.rel.turns(w, seat.at) {
+			return own
+		}
+		out = append(out, own...)
 	}
 	for i := range s.late {
 		out = append(out, move{lands: i + 1})
@@ -118,7 +121,12 @@ func (x *explorer) take(s *state, m move) (*state, error) {
 	if err := x.operate(next, m); err != nil {
 		return nil, err
 	}
-	return next, x.settle(next, m.who)
+	for w := range next.seats { // also the other one, if it waited for a fault that cannot come any more
+		if err := x.settle(next, w); err != nil {
+			return nil, err
+		}
+	}
+	return next, nil
 }
 
 // settle lets a writer go on up to where it waits.

@@ -96,7 +96,7 @@ func (x *explorer) retell(w *way, last move, broken error) []string {
 	if last != (move{}) {
 		moves = append(moves, last)
 	}
-	x.trace, x.telling = []string{fmt.Sprintf("writer 1 calls %s; writer 2 calls %s, its handle is two versions old", x.pair.First, x.pair.Second)}, true
+	x.trace, x.telling = []string{fmt.Sprintf("%s: writer 1 makes the first call, writer 2 the second, and its handle is two versions old", x.pair)}, true
 	defer func() { x.telling = false }()
 	s, err := x.begin()
 	for _, m := range moves {
