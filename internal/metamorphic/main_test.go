@@ -63,9 +63,12 @@ func TestMain(m *testing.M) {
 	debug.SetGCPercent(400) // many small tables, and nothing stays
 	code := m.Run()
 	if testing.Verbose() {
+		calls := 0
 		for _, k := range slices.Sorted(maps.Keys(ran.counts)) {
 			fmt.Printf("%7d  %s\n", ran.counts[k], k)
+			calls += ran.counts[k]
 		}
+		fmt.Printf("metamorphic: %d calls of %d kinds and ends\n", calls, len(ran.counts))
 	}
 	os.Exit(code)
 }
