@@ -195,18 +195,24 @@ func (s *testSources) has(t *testing.T, name, test string) {
 	require.True(t, !nested || s.texts[sub], "no test of the package has the text of %s", name)
 }
 
-// TestProofNamesTests: every test that docs/proof.md names is there.
+// TestProofNamesTests: every test that docs/proof.md names is there, and every one that the faults of the simulator
+// name which have their tests elsewhere.
 func TestProofNamesTests(t *testing.T) {
-	page, err := os.ReadFile("docs/proof.md")
-	require.NoError(t, err)
 	sources := map[string]*testSources{}
-	named := regexp.MustCompile("`([^`: ]+): (Test[^`]+)`").FindAllStringSubmatch(string(page), -1)
-	require.Greater(t, len(named), 40)
-	for _, m := range named {
-		pkg, test := m[1], m[2]
-		if sources[pkg] == nil {
-			sources[pkg] = readTests(t, pkg)
+	for _, page := range []struct {
+		name  string
+		least int
+	}{{"docs/proof.md", 40}, {"internal/sim/faults.go", 4}} {
+		text, err := os.ReadFile(page.name)
+		require.NoError(t, err)
+		named := regexp.MustCompile("`([^`: ]+): (Test[^`]+)`").FindAllStringSubmatch(string(text), -1)
+		require.GreaterOrEqual(t, len(named), page.least, page.name)
+		for _, m := range named {
+			pkg, test := m[1], m[2]
+			if sources[pkg] == nil {
+				sources[pkg] = readTests(t, pkg)
+			}
+			sources[pkg].has(t, m[0], test)
 		}
-		sources[pkg].has(t, m[0], test)
 	}
 }

@@ -20,8 +20,13 @@ type call struct {
 	quiet   bool
 	reapply bool
 	ctx     context.Context
-	newest  int64 // the newest version when the call began
-	last    int64 // and when it ended
+	began   time.Time
+	over    time.Time // when it ended
+	saw     int64     // the version that its process had seen when it began, -1 for none
+	newest  int64     // the newest version when the call began
+	last    int64     // and when it ended
+	before  int       // how much had been deleted from the store when it began
+	gone    int       // and when it ended
 
 	txnIDs    []string                    // of its proposals, one for each commit
 	proposed  map[string]map[int64][]byte // by id and version
@@ -31,6 +36,7 @@ type call struct {
 	wrong     bool                        // it was given wrong bytes
 	deleted   bool                        // files were deleted while its process lived
 	cancelled bool
+	stepped   bool    // its writer's clock stepped
 	stays     bool    // its process has opened a table that was dropped since
 	table     *ledger // of the table that it began on, which was dropped meanwhile; nil if none was
 
@@ -48,6 +54,10 @@ func (wr *writer) beginCall(j *job) *call {
 	c := &call{
 		n: len(w.past) + len(w.calls), writer: wr.name, job: j, quiet: wr.quiet, stays: wr.stays, ctx: ctx, newest: w.look(), last: -1,
 		proposed: map[string]map[int64][]byte{}, madeAt: map[int64]time.Time{}, reapply: j.reapply && w.wasRestored(j),
+		began: w.now, saw: -1, before: len(w.truth.deleted),
+	}
+	if wr.table != nil {
+		c.saw = wr.table.Version()
 	}
 	if !wr.quiet {
 		if wr.stays {
@@ -87,7 +97,8 @@ func (wr *writer) endCall(res *idem.Result, err error, crashed bool) {
 	wr.cancel()
 	wr.call = nil
 	c.ended, c.crashed, c.res, c.err, c.last = true, crashed, res, err, w.look()
-	c.deleted = len(w.truth.deleted) > wr.born
+	c.over, c.gone = w.now, len(w.truth.deleted)
+	c.deleted = c.gone > wr.born
 	if c.table != nil {
 		c.last = c.table.newest()
 	}

@@ -1,15 +1,11 @@
 package sim
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
 
 	"github.com/idemtable/idem"
-	"github.com/idemtable/idem/delta/store"
-	"github.com/idemtable/idem/delta/store/storetest"
 )
 
 // claim says what is wrong with what a caller was told.
@@ -41,7 +37,7 @@ func (l *ledger) claim(c *call) error {
 
 func (l *ledger) committed(c *call, landed []int64) error {
 	if !c.job.kind.does().commit {
-		return nil // it wrote to the log and no commit; the rules of the log look at it
+		return l.kept(c)
 	}
 	if len(landed) == 0 {
 		return fmt.Errorf("it says version %d and nothing is in the log: version %[1]d is not its work, nor is any other", c.res.Version)
@@ -51,6 +47,9 @@ func (l *ledger) committed(c *call, landed []int64) error {
 		return fmt.Errorf("it says version %d and its work is another version\nversion %d", c.res.Version, at)
 	case at <= c.newest:
 		return fmt.Errorf("version %d was there when it began\nversion %d", c.newest, at)
+	}
+	if c.job.kind == enable {
+		return l.enabled(c)
 	}
 	return nil
 }
@@ -80,8 +79,8 @@ func (l *ledger) sometime(c *call, what string, so func(*state) bool) error {
 // looked says whether a version that a call looked at was new enough.
 func (l *ledger) looked(c *call) error {
 	switch v := c.res.Version; {
-	case v < 0 || v > l.newest():
-		return fmt.Errorf("version %d does not exist", v)
+	case v < 0 || v > min(c.last, l.newest()):
+		return fmt.Errorf("version %d did not exist when it ended", v)
 	case v < c.newest && !c.stale:
 		return fmt.Errorf("it looked at version %d, and version %d was there when it began", v, c.newest)
 	}
@@ -103,9 +102,8 @@ func (l *ledger) scanned(c *call) error {
 
 // skipped checks the answers of calls that had nothing to do, at the version that they name.
 func (l *ledger) skipped(c *call) error {
-	switch c.job.kind {
-	case checkpoint, cleanUpLog, compactLog:
-		return nil // they name no version, or none of their own
+	if !c.job.kind.does().commit {
+		return l.kept(c)
 	}
 	if err := l.looked(c); err != nil {
 		return err
@@ -130,8 +128,14 @@ func (l *ledger) skipped(c *call) error {
 
 func (l *ledger) unchanged(c *call, s *state) error {
 	switch j := c.job; {
-	case j.kind == foreign, j.kind == vacuum, j.kind == optimize:
+	case j.kind == foreign:
 		return nil
+	case j.kind == vacuum:
+		return l.unneeded(c)
+	case j.kind == optimize:
+		return l.untidy(l.snaps[c.res.Version])
+	case j.kind == enable:
+		return l.enabled(c)
 	case j.tag.AppID != "":
 		return errors.New("a call with a tag commits it")
 	case j.kind == restore && j.to > c.res.Version:
@@ -143,59 +147,4 @@ func (l *ledger) unchanged(c *call, s *state) error {
 		return fmt.Errorf("it has work to do\nat version %d: %s", c.res.Version, s.Rows.Diff(after.Rows))
 	}
 	return nil
-}
-
-// excuse says whether an error, or an unknown outcome, has its reason in what the call suffered.
-func (l *ledger) excuse(c *call) error {
-	troubled := c.faults > 0 || c.cancelled || l.w.jumped
-	switch {
-	case !c.ended || c.crashed, c.stale:
-		return nil
-	case errors.Is(c.err, idem.ErrUnknownOutcome), errors.Is(c.err, idem.ErrInterrupted), errors.Is(c.err, context.DeadlineExceeded):
-		if troubled {
-			return nil
-		}
-	case errors.Is(c.err, idem.ErrConflict), errors.Is(c.err, errNotMine):
-		return nil
-	case errors.Is(c.err, context.Canceled):
-		if c.cancelled {
-			return nil
-		}
-	case errors.Is(c.err, idem.ErrInput):
-		return l.input(c)
-	case errors.Is(c.err, idem.ErrCorrupt):
-		if c.wrong || c.deleted {
-			return nil
-		}
-	case errors.Is(c.err, storetest.ErrInjected), errors.Is(c.err, store.ErrExist), errors.Is(c.err, fs.ErrPermission): // the upload of a data file was sent twice
-		if c.faults > 0 {
-			return nil
-		}
-	case errors.Is(c.err, store.ErrNotExist):
-		if c.deleted {
-			return nil
-		}
-	}
-	return fmt.Errorf("nothing that it suffered explains the error %w", c.err)
-}
-
-// input says whether a request is one that the table refuses.
-func (l *ledger) input(c *call) error {
-	switch j := c.job; j.kind {
-	case rewind:
-		return l.sometime(c, "the tag stood lower", func(s *state) bool { return s.Recorded(j.app) < j.to })
-	case restore:
-		if l.since > 0 || c.newest < j.to {
-			return nil
-		}
-	case compactLog:
-		if l.since > 0 || c.last < j.to+int64(j.back) || c.newest < j.to+int64(j.back) {
-			return nil
-		}
-	case scanRows: // of the version that it saw, which was cleaned away before it read it
-		if c.deleted && c.last > c.newest {
-			return nil
-		}
-	}
-	return fmt.Errorf("the request is one that the table takes: %w", c.err)
 }

@@ -13,7 +13,8 @@
 //     crash, or sleep for days, and are started again with the same input; foreign engines commit
 //     between. [Faults] lists all that goes wrong.
 //  2. Every claim that a call made is checked against the log before anything else is run, and
-//     again once all that was on its way has landed; every deletion against the retentions.
+//     again once all that was on its way has landed; every deletion against the retentions. An error is
+//     a claim, too: it must have its reason in what the call suffered, a conflict in what others did.
 //  3. Every commit is replayed, in the order of versions, on a model. Each version of the table must
 //     hold the model's rows, tags and definition, and rows keep their ids.
 //  4. The jobs that did not end are run to their end over a quiet store, twice, and the table must

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"context"
 	"math/rand/v2"
 	"time"
 
@@ -64,14 +65,13 @@ func (wr *writer) suffer(c storetest.Call, dice *rand.Rand) {
 		}
 		w.now = w.now.Add(d)
 		w.hit(t, wr.call)
-		w.jumped = true
 		w.log(wr.name, "%s: %s pass", t.name, d)
 	}
 	if w.plan.clocks && dice.IntN(50) == 0 {
 		wr.skew = time.Duration(dice.Int64N(int64(2*most))) - most
 		w.hit(stepped, wr.call)
 		if wr.call != nil {
-			wr.call.faults++ // its deadlines are not what they were
+			wr.call.stepped = true // its deadlines are not what they were
 		}
 		w.log(wr.name, "the clock is off by %s", wr.skew)
 	}
@@ -97,8 +97,36 @@ func (wr *writer) fate(c storetest.Call, dice *rand.Rand) (trouble, storetest.Fa
 		return t, f
 	}
 	t, f := w.plan.fault(dice, c)
+	if !w.tells(t, c) {
+		return trouble{}, storetest.Fault{}
+	}
 	if t.name == "paging" {
 		wr.pages.turn = wr.pause
 	}
 	return t, f
+}
+
+// tells says whether a trouble makes a difference to what is answered: nothing is missing from an empty list, and what is
+// not there has no bytes to be wrong.
+func (w *world) tells(t trouble, c storetest.Call) bool {
+	least := 0
+	switch t.kind {
+	case storetest.TornRead, storetest.ShortRead, storetest.BitFlip, storetest.StaleMissing:
+		info, err := w.shared.Head(context.Background(), c.Key)
+		return err == nil && (info.Size > 0 || t.kind == storetest.StaleMissing)
+	case storetest.StaleList, storetest.DuplicateList:
+		least = 1
+	}
+	if t.name == "paging" {
+		least = pageKeys
+	}
+	if least == 0 {
+		return true
+	}
+	for range w.shared.List(context.Background(), c.Key, c.After) {
+		if least--; least == 0 {
+			return true
+		}
+	}
+	return false
 }

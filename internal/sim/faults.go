@@ -20,7 +20,7 @@ type trouble struct {
 // A Fault is a way for the world to go wrong.
 type Fault struct {
 	ID, Name string
-	Where    string // the suite that has it, if histories have it not
+	Where    string // the tests that have it, as docs/proof.md names them, and why, if histories have it not
 }
 
 // Faults are all ways for the world to go wrong that a table must stand, by their numbers.
@@ -45,12 +45,12 @@ var Faults = []Fault{
 	{ID: "F18", Name: "credentials expire in a commit"},
 	{ID: "F19", Name: "upload torn, or completed twice"},
 	{ID: "F20", Name: "no space left, input/output error"},
-	{ID: "F21", Name: "power cut", Where: "delta/store TestCrashSweep: a store in memory has no disk"},
+	{ID: "F21", Name: "power cut", Where: "`delta/store: TestCrashSweep`, `internal/kill: TestCut`: a store in memory has no disk"},
 	{ID: "F22", Name: "vacuum, clean-up or checkpoint by others meanwhile"},
 	{ID: "F23", Name: "optimize, change of definition or drop by others meanwhile"},
 	{ID: "F24", Name: "foreign writer meanwhile"},
 	{ID: "F25", Name: "context ends"},
-	{ID: "F26", Name: "memory budget", Where: "TestMergeWithinItsBudget, maintain TestOptimizeStaysWithinItsBudget: spill files are on a disk"},
+	{ID: "F26", Name: "memory budget", Where: "`.: TestMergeWithinItsBudget`, `maintain: TestOptimizeStaysWithinItsBudget`: spill files are on a disk"},
 	{ID: "F27", Name: "two processes with one tag"},
 }
 

@@ -38,7 +38,7 @@ func (wr *writer) intrude(j *job) (*idem.Result, error) {
 		if err != nil {
 			return nil, err
 		}
-		if t.Version() != v || !wr.knows(t.Snapshot()) {
+		if t.Version() != v || !knows(t.Snapshot()) {
 			return nil, errNotMine
 		}
 		if add == "" && j.comes != foreignMoves {
@@ -76,7 +76,7 @@ func (wr *writer) foreignPut(v int64, data []byte) error {
 }
 
 // knows says whether the engine knows the table's features: those that add nothing to a blind append.
-func (wr *writer) knows(snap *delta.Snapshot) bool {
+func knows(snap *delta.Snapshot) bool {
 	for _, p := range []string{"delta.enableRowTracking", "delta.enableInCommitTimestamps"} {
 		if v, ok := snap.Property(p); ok && v == "true" {
 			return false

@@ -11,7 +11,6 @@ import (
 
 	"github.com/idemtable/idem"
 	"github.com/idemtable/idem/delta"
-	"github.com/idemtable/idem/delta/store"
 	"github.com/idemtable/idem/internal/tabletest"
 )
 
@@ -19,7 +18,7 @@ import (
 type ledger struct {
 	w       *world
 	ctx     context.Context
-	store   store.Store // with all that was deleted since
+	store   everything  // with all that was deleted since
 	bytes   [][]byte    // of each commit
 	at      []time.Time // when it landed
 	snaps   []*delta.Snapshot

@@ -2,6 +2,8 @@ package sim
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"slices"
 	"strings"
@@ -41,6 +43,8 @@ type History struct {
 	Hits     map[Hit]int    // by number and verb
 	Outcomes map[string]int // of calls
 	Verbs    map[string]int // calls, by verb
+	Writers  int            // that were drawn
+	Parquet  bool           // data files are Parquet
 	Steps    int
 	Versions int64
 
@@ -48,6 +52,7 @@ type History struct {
 	writers []int
 	places  []place
 	trace   []line
+	truth   *truth
 }
 
 // Trace is what happened, a line for each step.
@@ -57,6 +62,16 @@ func (h *History) Trace() []string {
 		out[i] = l.String()
 	}
 	return out
+}
+
+// Store is a digest of the names and the bytes of all that is in the store at the end.
+func (h *History) Store() string {
+	sum, ctx := sha256.New(), context.Background()
+	for info := range h.truth.List(ctx, "", "") {
+		data, err := h.truth.Get(ctx, info.Key, 0)
+		fmt.Fprintf(sum, "%q %x %v\n", info.Key, data, err)
+	}
+	return hex.EncodeToString(sum.Sum(nil))
 }
 
 // String is the history as a failing test prints it.
@@ -113,6 +128,7 @@ func (w *world) history() *History {
 	h := &History{
 		Seed: w.dice.seed, Cut: w.cut, trace: w.trace, Broken: w.broken, Faults: w.faults, Hits: w.hits, Steps: w.steps, Versions: w.look() + 1,
 		Outcomes: map[string]int{}, Verbs: map[string]int{}, places: w.places,
+		Writers: w.plan.writers, Parquet: w.plan.parquet, truth: w.truth,
 	}
 	for _, c := range slices.Concat(w.past, w.calls) {
 		h.Outcomes[c.outcome()]++

@@ -18,6 +18,9 @@ var features = []string{
 	"delta.columnMapping.mode", "delta.checkpointPolicy",
 }
 
+// MostWriters is how many writers a history has at most.
+const MostWriters = 16
+
 // scenario is what the dice say of a history before it begins.
 type scenario struct {
 	writers     int
@@ -67,7 +70,7 @@ func newScenario(dice *rand.Rand, hooks Hooks) *scenario {
 		s.writers, s.most = 2+min(dice.IntN(4), dice.IntN(4)), 3
 	}
 	if dice.IntN(150) == 0 {
-		s.writers, s.most = 2+dice.IntN(15), 3
+		s.writers, s.most = 2+dice.IntN(MostWriters-1), 3
 	}
 	if dice.IntN(2) == 0 {
 		for _, f := range features {

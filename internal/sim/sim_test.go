@@ -56,6 +56,7 @@ func TestSoak(t *testing.T) {
 	t.Logf("commit %s, seeds %d to %d", revision(), *firstFlag, *firstFlag+uint64(s.histories)-1)
 	s.print(t)
 	s.fail(t, noHooks)
+	s.enough(t)
 }
 
 // TestFirstBroken says which history is the first that breaks a rule, if something in the product is broken on purpose:
@@ -81,8 +82,30 @@ func TestSeed(t *testing.T) {
 
 func TestASeedIsOneHistory(t *testing.T) {
 	for seed := range uint64(25) {
-		first, second := sim.Run(seed+1, sim.Hooks{}), sim.Run(seed+1, sim.Hooks{})
-		require.Equal(t, strings.Join(first.Trace(), "\n"), strings.Join(second.Trace(), "\n"), "seed %d", seed+1)
+		sameTwice(t, func() *sim.History { return sim.Run(seed+1, sim.Hooks{}) })
 	}
-	require.NotEqual(t, sim.Run(1, sim.Hooks{}).Trace(), sim.Run(2, sim.Hooks{}).Trace())
+	one, other := sim.Run(1, sim.Hooks{}), sim.Run(2, sim.Hooks{})
+	require.NotEqual(t, one.Trace(), other.Trace())
+	require.NotEqual(t, one.Store(), other.Store())
+	broken, _ := worlds[0].failing()
+	require.NotNil(t, broken)
+	sameTwice(t, func() *sim.History { return sim.Run(broken.Seed, worlds[0].hooks()) })
+}
+
+// TestFaultsElsewhereNameTheirTests: TestProofNamesTests of the root finds those by their form.
+func TestFaultsElsewhereNameTheirTests(t *testing.T) {
+	for _, f := range sim.Faults {
+		if f.Where != "" {
+			require.Regexp(t, "^`[^`: ]+: Test[^`]+`", f.Where, f.ID)
+		}
+	}
+}
+
+// sameTwice holds what a seed gives against what it gives again: each line, what is in the store at the end, what was broken.
+func sameTwice(t *testing.T, run func() *sim.History) {
+	t.Helper()
+	first, second := run(), run()
+	require.Equal(t, strings.Join(first.Trace(), "\n"), strings.Join(second.Trace(), "\n"), "seed %d", first.Seed)
+	require.Equal(t, first.Store(), second.Store(), "seed %d", first.Seed)
+	require.Equal(t, first.Broken, second.Broken, "seed %d", first.Seed)
 }

@@ -1,11 +1,11 @@
 package sim_test
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"os/exec"
 	"runtime"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
@@ -19,13 +19,15 @@ import (
 type totals struct {
 	faults, outcomes, verbs map[string]int
 	hits                    map[sim.Hit]int
+	writers                 map[int]int // histories, by how many writers they have
+	parquet                 int         // histories
 	histories, steps        int
 	versions                int64
 	failed                  []*sim.History
 }
 
 func newTotals() *totals {
-	return &totals{faults: map[string]int{}, outcomes: map[string]int{}, verbs: map[string]int{}, hits: map[sim.Hit]int{}}
+	return &totals{faults: map[string]int{}, outcomes: map[string]int{}, verbs: map[string]int{}, hits: map[sim.Hit]int{}, writers: map[int]int{}}
 }
 
 func addAll[K comparable](to, from map[K]int) {
@@ -39,6 +41,10 @@ func (s *totals) add(h *sim.History) {
 	addAll(s.outcomes, h.Outcomes)
 	addAll(s.verbs, h.Verbs)
 	addAll(s.hits, h.Hits)
+	s.writers[h.Writers]++
+	if h.Parquet {
+		s.parquet++
+	}
 	s.histories++
 	s.steps += h.Steps
 	s.versions += h.Versions
@@ -52,6 +58,8 @@ func (s *totals) join(o *totals) {
 	addAll(s.outcomes, o.outcomes)
 	addAll(s.verbs, o.verbs)
 	addAll(s.hits, o.hits)
+	addAll(s.writers, o.writers)
+	s.parquet += o.parquet
 	s.histories += o.histories
 	s.steps += o.steps
 	s.versions += o.versions
@@ -86,11 +94,11 @@ func histories(first uint64, more func(seed uint64) bool, hooks sim.Hooks) *tota
 	return all
 }
 
-func show(title string, counts map[string]int) string {
+func show[K cmp.Ordered](title string, counts map[K]int) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s:", title)
 	for _, k := range slices.Sorted(maps.Keys(counts)) {
-		fmt.Fprintf(&b, " %s %d,", k, counts[k])
+		fmt.Fprintf(&b, " %v %d,", k, counts[k])
 	}
 	return strings.TrimSuffix(b.String(), ",")
 }
@@ -101,6 +109,7 @@ func (s *totals) print(t *testing.T) {
 	t.Log(show("faults", s.faults))
 	t.Log(show("outcomes", s.outcomes))
 	t.Log(show("verbs", s.verbs))
+	t.Log(show("histories by writers", s.writers) + fmt.Sprintf("; with Parquet: %d", s.parquet))
 	t.Log(s.matrix())
 }
 
@@ -124,19 +133,17 @@ func (s *totals) matrix() string {
 	return b.String()
 }
 
-// revision is the commit of the product that ran.
+// revision is the commit of the product that ran, with "-dirty" if files differ from it.
 func revision() string {
-	if info, ok := debug.ReadBuildInfo(); ok {
-		for _, s := range info.Settings {
-			if s.Key == "vcs.revision" {
-				return s.Value
-			}
-		}
+	commit, err := exec.Command("git", "rev-parse", "HEAD").Output()
+	if err != nil {
+		return "unknown"
 	}
-	if out, err := exec.Command("git", "rev-parse", "HEAD").Output(); err == nil {
-		return strings.TrimSpace(string(out))
+	changed, err := exec.Command("git", "status", "--porcelain").Output()
+	if err != nil || len(changed) > 0 {
+		return strings.TrimSpace(string(commit)) + "-dirty"
 	}
-	return "unknown"
+	return strings.TrimSpace(string(commit))
 }
 
 // fail stops the test with the shortest failing history, made shorter.
@@ -150,7 +157,7 @@ func (s *totals) fail(t *testing.T, hooks func() sim.Hooks) {
 }
 
 // enough fails when histories of which there were many hardly met what they are for: a trouble, an
-// outcome, a verb, and, in the long run, each verb with each fault that it can meet.
+// outcome, a verb, and, in the long run, each verb with each fault that it can meet, each number of writers, and Parquet.
 func (s *totals) enough(t *testing.T) {
 	t.Helper()
 	least := func(what string, counts map[string]int, names []string, n int) {
@@ -168,6 +175,15 @@ func (s *totals) enough(t *testing.T) {
 	least("the verb", s.verbs, sim.Verbs(), 20*thousands)
 	least("the outcome", s.outcomes, []string{"committed", "already applied", "superseded", "unchanged", "unknown outcome", "crashed", "canceled",
 		"store error", "restored", "conflict", "input", "corrupt"}, thousands/2)
+	each := thousands / 25 // 0 of few thousands: a compaction is one put, and few histories have so many writers
+	for n := 2; n <= sim.MostWriters; n++ {
+		if s.writers[n] < each {
+			t.Errorf("%d of %d histories have %d writers", s.writers[n], s.histories, n)
+		}
+	}
+	if percent := 100 * s.parquet / s.histories; thousands >= 10 && (percent < 8 || percent > 12) {
+		t.Errorf("%d of %d histories have Parquet, and a tenth should", s.parquet, s.histories)
+	}
 	for _, f := range sim.Faults {
 		if f.Where != "" {
 			continue
@@ -175,7 +191,7 @@ func (s *totals) enough(t *testing.T) {
 		sum := 0
 		for _, v := range sim.Verbs() {
 			n := s.hits[sim.Hit{Fault: f.ID, Verb: v}]
-			if sum += n; n < thousands/25 && sim.Never(f.ID, v) == "" {
+			if sum += n; n < each && sim.Never(f.ID, v) == "" {
 				t.Errorf("%s met %s (%s) %d times in %d histories", v, f.ID, f.Name, n, s.histories)
 			}
 		}

@@ -91,7 +91,7 @@ type everything struct {
 	gone *store.Mem
 }
 
-func (t *truth) everything() store.Store { return everything{t.Mem, t.gone} }
+func (t *truth) everything() everything { return everything{t.Mem, t.gone} }
 
 func (e everything) Get(ctx context.Context, key string, limit int64) ([]byte, error) {
 	data, err := e.Mem.Get(ctx, key, limit)

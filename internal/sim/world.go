@@ -15,6 +15,9 @@ import (
 // mostSteps ends a history that does not end by itself.
 const mostSteps = 50_000
 
+// atThird is the place where it is decided whether a third writer joins two.
+var atThird = place{-1, -1, -1, -2}
+
 // Hit is a fault that a call of a verb met.
 type Hit struct{ Fault, Verb string }
 
@@ -42,7 +45,6 @@ type world struct {
 	hits      map[Hit]int
 	places    []place  // where something went wrong
 	troubles  int      // that there were
-	jumped    bool     // hours have passed at once
 	broken    []string // rules broken while the history ran
 }
 
@@ -52,6 +54,9 @@ func newWorld(seed uint64, hooks Hooks, cut Cut) *world {
 		strangers: map[int64]*call{}, faults: map[string]int{}, hits: map[Hit]int{},
 	}
 	w.plan = newScenario(w.dice.plan, hooks)
+	if w.plan.writers == 2 && w.dice.at(atThird).IntN(16) == 0 {
+		w.plan.writers = 3
+	}
 	w.build()
 	w.drop = w.dropStep()
 	return w
