@@ -115,7 +115,7 @@ var conflicts = map[kind][]conflict{
 	updateSlice:    {outrun, redefined(false), overdue, unreadable},
 	overwriteParts: {outrun, redefined(false), overdue, unreadable},
 	optimize:       {outrun, overdue, unreadable},
-	restore:        {outrun, overdue, unreadable, vacuumed},
+	restore:        {outrun, overdue, unreadable, vacuumed, cleaned},
 	rewind:         {outrun, tagMoved},
 	alter:          {outrun},
 	enable:         {outrun, overdue},
@@ -199,6 +199,9 @@ func overdue(l *ledger, c *call) bool {
 
 // unreadable: a file of a version that was overtaken could not be read.
 func unreadable(_ *ledger, c *call) bool { return c.others() && (c.wrong || c.deleted || c.stale) }
+
+// cleaned: a commit between the version that is restored and the newest was not found.
+func cleaned(_ *ledger, c *call) bool { return c.deleted || c.stale }
 
 // vacuumed: a vacuum had begun that had not said that it ended.
 func vacuumed(l *ledger, c *call) bool {
