@@ -68,7 +68,7 @@ func (l *ledger) cleanedUp(c *call) error {
 	if c.stale {
 		return nil
 	}
-	limit := c.began.Add(-l.w.plan.logAge - most).Truncate(24 * time.Hour)
+	limit := c.began.Add(-l.w.plan.logAge - most).Truncate(24 * time.Hour).Add(-most) // of versions that landed at once the later are a little younger
 	if latest := c.began.Add(-time.Hour - most); latest.Before(limit) {
 		limit = latest
 	}
