@@ -213,9 +213,12 @@ func sameDefinition(was, is *delta.Snapshot, change func(old, now *delta.Metadat
 	if a.ID != b.ID {
 		return fmt.Errorf("%w: the table that was at version %d was dropped and made anew", commit.ErrConflict, was.Version())
 	}
-	why := commit.FeatureChange(was.Protocol(), is.Protocol(), a)
-	if why == "" && a != b {
+	why := ""
+	if a != b {
 		why = change(a, b)
+	}
+	if why == "" {
+		why = commit.FeatureChange(was.Protocol(), is.Protocol(), a)
 	}
 	if why != "" {
 		return fmt.Errorf("%w: %s between version %d, which the call was planned on, and version %d; call again to check it against the new definition", commit.ErrConflict, why, was.Version(), is.Version())
