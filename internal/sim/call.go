@@ -34,6 +34,7 @@ type call struct {
 	faults    int                         // that it suffered
 	stale     bool                        // it was shown an older store
 	wrong     bool                        // it was given wrong bytes
+	misled    bool                        // its process was given one or the other, perhaps before it
 	deleted   bool                        // files were deleted while its process lived
 	cancelled bool
 	stepped   bool    // its writer's clock stepped
@@ -98,7 +99,7 @@ func (wr *writer) endCall(res *idem.Result, err error, crashed bool) {
 	wr.call = nil
 	c.ended, c.crashed, c.res, c.err, c.last = true, crashed, res, err, w.look()
 	c.over, c.gone = w.now, len(w.truth.deleted)
-	c.deleted = c.gone > wr.born
+	c.deleted, c.misled = c.gone > wr.born, wr.misled
 	if c.table != nil {
 		c.last = c.table.newest()
 	}

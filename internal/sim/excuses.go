@@ -137,13 +137,14 @@ func (l *ledger) conflict(c *call) error {
 // others says whether a version came after the one that a call began with.
 func (c *call) others() bool { return c.last > c.saw }
 
-// outrun: others were first until the time for a commit was over. Those that a stale store shows count.
+// outrun: others were first until the time for a commit was over, or seemed to be to a process that was shown another
+// store than there is: what it remembers of the log may be wrong.
 func outrun(l *ledger, c *call) bool {
 	budget := l.w.plan.budget
 	if budget == 0 {
 		budget = 2 * time.Minute
 	}
-	return c.outlasts(budget) && (c.others() || c.stale)
+	return c.outlasts(budget) && (c.others() || c.misled)
 }
 
 // redefined: rows that were written do not go with the definition any more. Those of a call that only adds stand more.

@@ -33,6 +33,7 @@ func (wr *writer) before(c storetest.Call) storetest.Fault {
 	}
 	if wr.trust.name != "" {
 		w.hit(wr.trust, wr.call)
+		wr.misled = wr.misled || wr.trust.wrong() || wr.trust.stale()
 		if wr.trust.kind == storetest.LateEffect {
 			wr.late++
 		}

@@ -31,6 +31,7 @@ type writer struct {
 	dead   bool          // its process, which has not noticed yet
 	opens  bool          // its process reads the log to open the table
 	stays  bool          // its process has opened a table that was dropped since
+	misled bool          // its process was shown an older store, or wrong bytes
 	late   int           // effects that may be on their way
 	cutOff time.Time     // no operation gets through before
 	cut    trouble       // why
@@ -150,7 +151,7 @@ func (wr *writer) run(j *job) (done bool) {
 // start starts a process: it opens the table, or makes it.
 func (wr *writer) start() bool {
 	wr.faulty.Restart()
-	wr.stays, wr.opens = false, true
+	wr.stays, wr.opens, wr.misled = false, true, false
 	defer func() { wr.opens = false }()
 	wr.born = len(wr.w.truth.deleted)
 	if wr.w.plan.race {
