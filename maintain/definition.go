@@ -33,11 +33,11 @@ func definitionBack(now, then *delta.Snapshot, given *given, anew bool, fresh fu
 	if p != now.Protocol() {
 		out = append(out, delta.Action{Protocol: p})
 	}
-	m, err := metadataBack(now, then, given)
+	m, schema, err := metadataBack(now, then, given)
 	if err != nil {
 		return nil, err
 	}
-	if err := goesTogether(p, m, then); err != nil {
+	if err := goesTogether(p, m, schema, then); err != nil {
 		return nil, err
 	}
 	hide(m, now, anew, fresh)
@@ -55,8 +55,8 @@ func sameMetadata(a, b *delta.Metadata) bool {
 		slices.Equal(a.PartitionColumns, b.PartitionColumns) && maps.Equal(a.Configuration, b.Configuration)
 }
 
-// metadataBack is the metadata that then had, with what must not go back.
-func metadataBack(now, then *delta.Snapshot, given *given) (*delta.Metadata, error) {
+// metadataBack is the metadata that then had, with what must not go back, and its schema.
+func metadataBack(now, then *delta.Snapshot, given *given) (*delta.Metadata, *delta.Struct, error) {
 	is, m := now.Metadata(), *then.Metadata()
 	m.ID, m.CreatedTime = is.ID, is.CreatedTime
 	m.Configuration = maps.Clone(m.Configuration)
@@ -71,7 +71,7 @@ func metadataBack(now, then *delta.Snapshot, given *given) (*delta.Metadata, err
 	}
 	schema, err := delta.ParseSchema(m.SchemaString)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	b := &schemaBack{next: max(maxID(is), maxID(&m)), given: given.columns}
 	b.mapped = now.Mapping() != delta.MappingNone && then.Mapping() == delta.MappingNone
@@ -86,18 +86,14 @@ func metadataBack(now, then *delta.Snapshot, given *given) (*delta.Metadata, err
 	if changed {
 		m.SchemaString = schema.JSON()
 	}
-	return &m, nil
+	return &m, schema, nil
 }
 
 // goesTogether refuses a definition that does not go with the features that the table has since, while it did with those
 // of then.
-func goesTogether(p *delta.Protocol, m *delta.Metadata, then *delta.Snapshot) error {
+func goesTogether(p *delta.Protocol, m *delta.Metadata, schema *delta.Struct, then *delta.Snapshot) error {
 	if delta.CheckIcebergCompat(then.Protocol(), then.Metadata(), then.Schema()) != nil {
 		return nil
-	}
-	schema, err := delta.ParseSchema(m.SchemaString)
-	if err != nil {
-		return err
 	}
 	if err := delta.CheckIcebergCompat(p, m, schema); err != nil {
 		return fmt.Errorf("the definition of version %d does not go with what the table has since: %w", then.Version(), err)

@@ -94,8 +94,8 @@ func columns(e Expr, into func(Expr) bool) [][]string {
 	return paths
 }
 
-// walk visits e and all nodes below it, operands from left to right, but for those below a node for which visit is false. Chains of operators may be
-// long, so the nodes that wait are kept on a list and not on the stack of calls.
+// walk visits e and all nodes below it, operands from left to right, but for those below a node for which visit is
+// false. Chains of operators may be long, so the nodes that wait are kept on a list and not on the stack of calls.
 func walk(e Expr, visit func(Expr) bool) {
 	waiting := []Expr{e}
 	for len(waiting) > 0 {

@@ -88,22 +88,19 @@ func protocolChange(old, now *delta.Protocol, m *delta.Metadata) string {
 	if name := dropped(old, now); name != "" {
 		return fmt.Sprintf("the feature %s was dropped", name)
 	}
-	if name := demanding(old, now, m); name != "" {
-		return fmt.Sprintf("the feature %s was added", name)
-	}
-	return ""
+	return added(old, now, m)
 }
 
-// demanding names a feature that a protocol lacks and the other has, and that asks something of a commit
-// which was planned without, "" if there is none.
-func demanding(old, now *delta.Protocol, m *delta.Metadata, but ...string) string {
+// added says in words which feature a protocol lacks and the other has that asks something of a commit which was
+// planned without, "" if there is none.
+func added(old, now *delta.Protocol, m *delta.Metadata, but ...string) string {
 	for _, name := range now.Features() {
 		if old.Supports(name) || slices.Contains(but, name) {
 			continue
 		}
 		key, known := tolerant[name]
 		if !known || key != "" && wakes(m.Configuration[key]) {
-			return name
+			return fmt.Sprintf("the feature %s was added", name)
 		}
 	}
 	return ""
@@ -113,10 +110,7 @@ func demanding(old, now *delta.Protocol, m *delta.Metadata, but ...string) strin
 // though the definition of the table is what it was; "" if none was. Rows that were written before the table
 // was clustered, or had a variant, are as good as those that it had then.
 func FeatureChange(old, now *delta.Protocol, m *delta.Metadata) string {
-	if name := demanding(old, now, m, "clustering", "variantType", "variantType-preview"); name != "" {
-		return fmt.Sprintf("the feature %s was added", name)
-	}
-	return ""
+	return added(old, now, m, "clustering", "variantType", "variantType-preview")
 }
 
 // dropped names a feature that a protocol has and the other has not, "" if there is none.

@@ -39,15 +39,11 @@ func (c *calendar) pair(key, value string) {
 	}
 }
 
-// settle draws the conclusions from all pairs. Spark compares versions as texts, too.
+// settle draws the conclusions from all pairs, which are Spark's own. Spark compares versions as texts, too.
 func (c *calendar) settle() {
-	if c.writer != "" {
-		c.dates = c.dates || c.writer < "3.0.0"
-		c.int96 = c.int96 || c.writer < "3.1.0"
-	}
-	if c.writer == "" { // the keys are Spark's own
-		c.dates, c.int96 = false, false
-	}
+	sparks := c.writer != ""
+	c.dates = sparks && (c.dates || c.writer < "3.0.0")
+	c.int96 = sparks && (c.int96 || c.writer < "3.1.0")
 }
 
 // rebase gives the conversion of a column to days and times of the calendar of now.
