@@ -17,6 +17,8 @@ const (
 
 	// maxDirBytes bounds one directory's name; common file systems end at 255.
 	maxDirBytes = 240
+	// maxDirsBytes bounds a file's directories together; names of objects end at 1,024 with the table's own.
+	maxDirsBytes = 640
 
 	partitionTimestamp    = "2006-01-02T15:04:05.000000Z"
 	partitionTimestampNTZ = "2006-01-02 15:04:05.999999"
@@ -176,7 +178,7 @@ func formatPartitionText(t Type, v scalar.Scalar) (text, why string) {
 // values all but letters, digits and "-._~" are percent-encoded: engines disagree on how other characters of a path are
 // written in the log, and one that removes a file by another spelling than the one it was added by leaves its rows in the
 // table. The result is not yet escaped for URIs. It is for people only: values are read from the log. A name that no file
-// system would take is cut.
+// system would take is cut, and where all together are too long for a store, the last are left out.
 func PartitionDir(columns []string, values map[string]*string) string {
 	var dir strings.Builder
 	for _, column := range columns {
@@ -186,7 +188,10 @@ func PartitionDir(columns []string, values map[string]*string) string {
 		} else {
 			segment += hiveNull
 		}
-		dir.WriteString(cutDir(segment))
+		if segment = cutDir(segment); dir.Len()+len(segment) >= maxDirsBytes {
+			break
+		}
+		dir.WriteString(segment)
 		dir.WriteByte('/')
 	}
 	return dir.String()

@@ -2,6 +2,7 @@ package delta_test
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"strings"
 	"testing"
@@ -196,6 +197,22 @@ func TestPartitionDirFitsFileSystems(t *testing.T) {
 		require.Equal(t, 1, strings.Count(dir, "/"))
 		require.Regexp(t, `^([A-Za-z0-9._~=/-]|%[0-9A-F]{2})*$`, dir, "an escape is never cut")
 	})
+}
+
+func TestPartitionDirsFitStores(t *testing.T) {
+	value := strings.Repeat("日本", 40)
+	var columns []string
+	values := map[string]*string{}
+	for i := range 30 {
+		name := fmt.Sprintf("column%02d", i)
+		columns, values[name] = append(columns, name), &value
+		dir := delta.PartitionDir(columns, values)
+		require.Less(t, len(dir), 700, "objects have names of 1,024 bytes at most")
+		require.Equal(t, min(i+1, 2), strings.Count(dir, "="), "what fits is there")
+		key, err := delta.ResolvePath("file:///lake", delta.EncodePath(dir+"part-00000.parquet"))
+		require.NoError(t, err, "what is written can be read")
+		require.Equal(t, dir+"part-00000.parquet", key)
+	}
 }
 
 func TestPartitionValuesRoundTrip(t *testing.T) {

@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// maxPathBytes bounds a path of the log as it is written.
+// maxPathBytes bounds a path of the log once it is decoded; percent-encoding makes three times as many of it at most.
 const maxPathBytes = 4 << 10
 
 // ResolvePath decodes a path of the log once and gives the key below root (a URL). A relative path
@@ -53,15 +53,18 @@ func OutsidePath(key string) string {
 
 // resolvePath gives a key below root or, with inside false, the one spelling of a file elsewhere.
 func resolvePath(root, path string) (key string, inside bool, err error) {
-	if len(path) > maxPathBytes {
-		return "", false, fmt.Errorf("%w: a path of %d bytes; idem reads at most %d: %.60q…", ErrUnsupported, len(path), maxPathBytes, path)
+	if err = checkLength(path, 3*maxPathBytes); err != nil {
+		return "", false, err
 	}
 	place, absolute := splitURI(path)
 	if !absolute {
 		if key, err = decodePath(strings.TrimPrefix(path, "./")); err == nil {
 			err = checkBelow(key)
 		}
-		return key, true, pathError(path, err)
+		if err != nil {
+			return "", true, pathError(path, err)
+		}
+		return key, true, checkLength(key, maxPathBytes)
 	}
 	decoded, err := decodePath(place.path)
 	if err == nil {
@@ -69,6 +72,9 @@ func resolvePath(root, path string) (key string, inside bool, err error) {
 	}
 	if err != nil {
 		return "", false, pathError(path, err)
+	}
+	if err = checkLength(place.authority+decoded, maxPathBytes); err != nil {
+		return "", false, err
 	}
 	place.path = "/" + strings.TrimLeft(decoded, "/")
 	home := splitRoot(root)
@@ -78,6 +84,14 @@ func resolvePath(root, path string) (key string, inside bool, err error) {
 		}
 	}
 	return place.scheme + "://" + place.authority + place.path, false, nil
+}
+
+// checkLength refuses a path that no store would have a file at.
+func checkLength(path string, most int) error {
+	if len(path) > most {
+		return fmt.Errorf("%w: a path of %d bytes; idem reads at most %d: %.60q…", ErrUnsupported, len(path), most, path)
+	}
+	return nil
 }
 
 func pathError(path string, err error) error {

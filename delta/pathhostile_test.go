@@ -34,7 +34,7 @@ func TestHostilePaths(t *testing.T) {
 
 // plain is the naive twin of what a name below a root is: for places that take text as it stands.
 func plain(key string) bool {
-	ok := key != "" && key[0] != '\\' && !strings.Contains(key, "\x00") && utf8.ValidString(key)
+	ok := key != "" && len(key) <= 4096 && key[0] != '\\' && !strings.Contains(key, "\x00") && utf8.ValidString(key)
 	for _, element := range strings.Split(key, "/") {
 		ok = ok && element != "" && element != "."
 		for _, name := range strings.Split(element, `\`) {

@@ -102,7 +102,7 @@ func vectorFileKey(text string) (string, error) {
 	if err := checkBelow(key); err != nil {
 		return "", fmt.Errorf("%w: the path %q of a file of deletion vectors: %w", ErrCorrupt, key, err)
 	}
-	return key, nil
+	return key, checkLength(key, maxPathBytes)
 }
 
 func vectorFileName(id []byte) string {

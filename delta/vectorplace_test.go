@@ -41,6 +41,7 @@ func TestFilesOfVectors(t *testing.T) {
 		{why: "a path that climbs", dv: delta.DeletionVector{StorageType: "p", PathOrInlineDV: "file:/data/table/../a.bin"}, want: delta.ErrCorrupt, says: "'..'"},
 		{why: "a directory that climbs", dv: delta.DeletionVector{StorageType: "u", PathOrInlineDV: "../xvBn[lx{q8@P<9BNH/isA"}, want: delta.ErrCorrupt, says: "'..'"},
 		{why: "too short a name", dv: delta.DeletionVector{StorageType: "u", PathOrInlineDV: "abc"}, want: delta.ErrCorrupt, says: "too short"},
+		{why: "a directory that is too long", dv: delta.DeletionVector{StorageType: "u", PathOrInlineDV: strings.Repeat("a", 4040) + "vBn[lx{q8@P<9BNH/isA"}, want: delta.ErrUnsupported, says: "4097 bytes"},
 		{why: "a name that is no UUID", dv: delta.DeletionVector{StorageType: "u", PathOrInlineDV: "~~~~~~~~~~~~~~~~~~~~"}, want: delta.ErrCorrupt, says: "not of Z85"},
 		{why: "a negative offset", dv: delta.DeletionVector{StorageType: "u", PathOrInlineDV: "vBn[lx{q8@P<9BNH/isA", Offset: at(-1)}, want: delta.ErrCorrupt, says: "at -1"},
 		{why: "a negative size", dv: delta.DeletionVector{StorageType: "u", PathOrInlineDV: "vBn[lx{q8@P<9BNH/isA", SizeInBytes: -9}, want: delta.ErrCorrupt, says: "-9 bytes"},
