@@ -162,7 +162,8 @@ func newCheckpointWriter(w io.Writer, l CheckpointLayout) *checkpointWriter {
 		layout: l, columns: make([]fileColumn, len(schema.Columns())),
 		// The library puts no space behind the version; with it the text is that of createdBy.
 		file: parquet.NewGenericWriter[any](w, schema, parquet.Compression(&parquet.Snappy),
-			parquet.CreatedBy("idem", "1 ", "0"), parquet.MaxRowsPerRowGroup(checkpointGroupRows)),
+			parquet.CreatedBy("idem", "1 ", "0"), parquet.MaxRowsPerRowGroup(checkpointGroupRows),
+			parquet.DataPageStatistics(false)), // the header of a page would hold its longest text four times
 		batch:  make([]parquet.Row, 0, checkpointBatch),
 		starts: make([]int, len(baseSchema.Columns())+1),
 	}

@@ -49,7 +49,7 @@ func (c *call) explains() bool {
 	case errors.Is(c.err, idem.ErrPayload), errors.Is(c.err, idem.ErrRestored), errors.Is(c.err, idem.ErrUnsupported):
 		return false
 	case errors.Is(c.err, storetest.ErrInjected), errors.Is(c.err, fs.ErrPermission), errors.Is(c.err, store.ErrExist): // the upload of a data file was sent twice
-		return c.faults > 0
+		return c.faults > 0 || errors.Is(c.err, context.DeadlineExceeded) && c.outlasts(leastDeadline)
 	case errors.Is(c.err, context.DeadlineExceeded):
 		return c.outlasts(leastDeadline)
 	case errors.Is(c.err, store.ErrNotExist):
