@@ -29,7 +29,7 @@ func (l *ledger) claim(c *call) error {
 		return l.scanned(c)
 	case c.res.Outcome == idem.Committed:
 		return l.committed(c, landed)
-	case len(landed) > 0 && !some && !(c.stale && c.res.Outcome == idem.AlreadyApplied): // true all the same, if its own commit looked cleaned away
+	case len(landed) > 0 && !some && !((c.stale || c.wrong) && c.res.Outcome == idem.AlreadyApplied): // true all the same, if its own commit, or its table, looked gone
 		return fmt.Errorf("its own work is in the log\nversion %d", landed[0])
 	}
 	return l.skipped(c)
