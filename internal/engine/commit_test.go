@@ -338,20 +338,55 @@ func madeAnew(t *testing.T, prepare func(*world), versions int, after time.Durat
 	w.foreign(add("c"), delta.Action{Txn: &delta.Txn{AppID: "app", Version: 5}})
 	prepare(w)
 	p := w.process()
-	for key := range w.mem.List(t.Context(), "", "") {
-		require.NoError(t, w.mem.Delete(t.Context(), key.Key))
-	}
-	m := definition()
-	m.ID = "another"
-	w.foreign(created(m)...)
-	for i := range versions {
-		w.foreign(add(fmt.Sprintf("other-%d", i)))
-	}
+	w.makeAnew(versions)
 	w.clock.now = w.clock.now.Add(after)
 	_, err := p.commit(t.Context(), planner)
 	require.ErrorIs(t, err, commit.ErrConflict)
 	require.ErrorContains(t, err, "open it again")
 	require.EqualValues(t, versions, w.snapshot().Version(), "nothing was put")
+}
+
+// The log is looked at again after the commits of a tag were read: those of a table that was made anew meanwhile say
+// nothing about ours.
+func TestTableMadeAnewWhileItsTagIsLookedFor(t *testing.T) {
+	tag := &commit.Tag{AppID: "app", Version: 5}
+	for what, planner := range map[string]func() engine.Planner{
+		"after a plan":    func() engine.Planner { return appends(1, tag) },
+		"ahead of it":     func() engine.Planner { return tagged{plans: appends(1, tag)} },
+		"of many at once": nil,
+	} {
+		dropped := true
+		for at := 1; dropped; at++ {
+			w := newWorld(t)
+			w.foreign(add("c"))
+			p := w.process()
+			w.foreign(add("d"), delta.Action{Txn: &delta.Txn{AppID: "app", Version: 5}})
+			w.foreign(add("e"))
+			if planner == nil {
+				p = w.process()
+			}
+			n := 0
+			dropped = false
+			p.faulty.Before = func(storetest.Call) storetest.Fault {
+				if n++; n == at {
+					w.makeAnew(6)
+					dropped = true
+				}
+				return storetest.Fault{}
+			}
+			var err error
+			if planner == nil {
+				_, err = p.CheckTags(t.Context(), p.snap, *tag)
+			} else {
+				_, err = p.commit(t.Context(), planner())
+			}
+			if err != nil {
+				require.True(t, dropped)
+				require.ErrorIs(t, err, commit.ErrConflict, "%s, dropped before operation %d", what, at)
+				require.ErrorContains(t, err, "open it again")
+			}
+		}
+	}
 }
 
 func TestCheckpointAfterCommit(t *testing.T) {

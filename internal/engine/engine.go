@@ -189,7 +189,8 @@ func (e *Engine) CheckTag(ctx context.Context, snap *delta.Snapshot, tag commit.
 	})
 }
 
-// CheckTags is [Engine.CheckTag] for some tags, which reads no commit twice.
+// CheckTags is [Engine.CheckTag] for some tags, which reads no commit twice. A table that was dropped meanwhile is
+// commit.ErrConflict: what was read may be another's.
 func (e *Engine) CheckTags(ctx context.Context, snap *delta.Snapshot, tags ...commit.Tag) ([]commit.TagAnswer, error) {
 	known := map[int64][]delta.Action{}
 	read := func(v int64) ([]delta.Action, error) {
@@ -208,6 +209,15 @@ func (e *Engine) CheckTags(ctx context.Context, snap *delta.Snapshot, tags ...co
 		if out[i], err = checkTag(snap, tag, read); err != nil {
 			return nil, err
 		}
+	}
+	if len(known) == 0 {
+		return out, nil
+	}
+	switch same, err := e.Log.Same(ctx, snap); {
+	case err != nil:
+		return nil, err
+	case !same:
+		return nil, fmt.Errorf("the table changed its log while its tags were looked for: open it again: %w", commit.ErrConflict)
 	}
 	return out, nil
 }

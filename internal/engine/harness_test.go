@@ -120,6 +120,19 @@ func (w *world) checkpointAlone() {
 	}
 }
 
+// makeAnew drops the table, and makes another at its place with some versions.
+func (w *world) makeAnew(versions int) {
+	for key := range w.mem.List(w.t.Context(), "", "") {
+		require.NoError(w.t, w.mem.Delete(w.t.Context(), key.Key))
+	}
+	m := definition()
+	m.ID = "another"
+	w.foreign(created(m)...)
+	for i := range versions {
+		w.foreign(add(fmt.Sprintf("other-%d", i)))
+	}
+}
+
 // process is an engine over a store that may fail.
 type process struct {
 	*engine.Engine

@@ -77,6 +77,14 @@ func (r *run) rebase(ctx context.Context, version int64) (commit.Event, int64) {
 	}
 	began := r.e.Clock.Now()
 	winners, err := r.winners(ctx, version)
+	var snap *delta.Snapshot
+	var tag commit.TagAnswer
+	var advanceErr error
+	if err == nil && winners != nil {
+		if snap, advanceErr = r.advance(winners); r.in.Tag != nil && !r.in.Rewind && advanceErr == nil {
+			tag, err = r.e.CheckTag(ctx, snap, *r.in.Tag)
+		}
+	}
 	same, unseen := r.same(ctx) // asked last: what was read before is of the log that is there now
 	switch {
 	case unseen == nil && !same, err == nil && winners == nil:
@@ -86,13 +94,6 @@ func (r *run) rebase(ctx context.Context, version int64) (commit.Event, int64) {
 	}
 	last := winners[len(winners)-1].Version
 	base := commit.State{Protocol: r.snap.Protocol(), Metadata: r.snap.Metadata()}
-	snap, advanceErr := r.advance(winners)
-	var tag commit.TagAnswer
-	if r.in.Tag != nil && !r.in.Rewind && advanceErr == nil {
-		if tag, err = r.e.CheckTag(ctx, snap, *r.in.Tag); err != nil {
-			return r.fail(err), 0
-		}
-	}
 	verdict := commit.Rebase(r.in, base, winners, tag)
 	if verdict.Kind == commit.Stop {
 		return r.fail(verdict.Err), 0
