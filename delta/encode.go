@@ -54,6 +54,9 @@ type writer struct {
 	b     []byte
 	comma bool   // a member came before in this object
 	bad   string // the first string that is not UTF-8
+
+	actions int
+	members int // the most entries of a list or map
 }
 
 func (w *writer) open(brace byte) {
@@ -154,6 +157,7 @@ func (w *writer) boolean(name string, value bool) {
 func (w *writer) list(name string, items []string) {
 	w.key(name)
 	w.open('[')
+	w.members = max(w.members, len(items))
 	for _, item := range items {
 		w.element()
 		w.string(item)
@@ -164,6 +168,7 @@ func (w *writer) list(name string, items []string) {
 func (w *writer) stringMap(name string, m map[string]string) {
 	w.key(name)
 	w.open('{')
+	w.members = max(w.members, len(m))
 	for _, k := range slices.Sorted(maps.Keys(m)) {
 		w.text(k, m[k])
 	}
@@ -180,6 +185,7 @@ func (w *writer) tags(name string, m map[string]string) {
 func (w *writer) partitionValues(m map[string]*string) {
 	w.key("partitionValues")
 	w.open('{')
+	w.members = max(w.members, len(m))
 	for _, k := range slices.Sorted(maps.Keys(m)) {
 		w.key(k)
 		if v := m[k]; v != nil {
@@ -228,10 +234,23 @@ func (w *writer) action(a Action) (err error) {
 		return fmt.Errorf("encode a commit: %w: %w", ErrCorrupt, err)
 	case one != a:
 		return fmt.Errorf("encode a commit: %w: an action with several members, or one that belongs in checkpoints only", ErrCorrupt)
-	case len(w.b)-start+2 > maxLineBytes:
-		return fmt.Errorf("encode a commit: %w: an action of %d bytes; idem writes at most %d", ErrUnsupported, len(w.b)-start+2, maxLineBytes)
 	}
 	w.b = append(w.b, '}', '}', '\n')
+	w.actions++
+	return w.checkSize(len(w.b) - start - 1)
+}
+
+// checkSize refuses what could not be read back: line is the length of the last one.
+func (w *writer) checkSize(line int) error {
+	switch {
+	case line > maxLineBytes:
+		return fmt.Errorf("encode a commit: %w: an action of %d bytes; idem writes at most %d", ErrInput, line, maxLineBytes)
+	case w.members > maxMembers:
+		return fmt.Errorf("encode a commit: %w: an action with a list or map of %d entries; idem writes at most %d", ErrInput, w.members, maxMembers)
+	case len(w.b) > maxCommitBytes || w.actions > maxCommitActions:
+		return fmt.Errorf("encode a commit: %w: it would have more than the %d bytes or %d actions that idem writes; do the work in several commits",
+			ErrInput, maxCommitBytes, maxCommitActions)
+	}
 	return nil
 }
 
