@@ -78,53 +78,6 @@ func putBools(cw file.ColumnChunkWriter, arr arrow.Array, idx []int, defs, reps 
 	return put(cw, out, defs, reps)
 }
 
-// putStrings writes from Arrow's offsets where the encoding can take them.
-func putStrings(cw file.ColumnChunkWriter, arr arrow.Array, idx []int, defs, reps []int16) error {
-	d := arr.Data()
-	var offsets []int32
-	var data []byte
-	if d.Len() > 0 {
-		offsets = arrow.Int32Traits.CastFromBytes(d.Buffers()[1].Bytes())[d.Offset() : d.Offset()+d.Len()+1]
-	}
-	if b := d.Buffers()[2]; b != nil {
-		data = b.Bytes()
-	}
-	w := cw.(*file.ByteArrayColumnChunkWriter)
-	if w.SupportsArrowOffsets() {
-		if idx != nil {
-			data, offsets = pickStrings(data, offsets, idx)
-		}
-		_, err := w.WriteBatchArrow(data, offsets, defs, reps)
-		return err
-	}
-	n := len(idx)
-	if idx == nil {
-		n = d.Len()
-	}
-	out := make([]parquet.ByteArray, n)
-	for k := range out {
-		i := k
-		if idx != nil {
-			i = idx[k]
-		}
-		out[k] = data[offsets[i]:offsets[i+1]]
-	}
-	return put(cw, out, defs, reps)
-}
-
-func pickStrings(data []byte, offsets []int32, idx []int) ([]byte, []int32) {
-	n := 0
-	for _, i := range idx {
-		n += int(offsets[i+1] - offsets[i])
-	}
-	out, ends := make([]byte, 0, n), make([]int32, 1, len(idx)+1)
-	for _, i := range idx {
-		out = append(out, data[offsets[i]:offsets[i+1]]...)
-		ends = append(ends, int32(len(out)))
-	}
-	return out, ends
-}
-
 // decimals gives the values at idx; one beyond the type's precision is an error, as it would be stored as another.
 func decimals(arr arrow.Array, idx []int) ([]decimal128.Num, error) {
 	t := arr.DataType().(*arrow.Decimal128Type)

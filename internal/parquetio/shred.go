@@ -42,6 +42,8 @@ type leafWriter struct {
 	// empty strings there, and readers that prune row groups by such bounds miss those rows. The
 	// bounds of the file are in the log.
 	noBounds bool
+
+	longest int // the most values that a row had so far
 }
 
 // putFunc writes the values of arr at the places idx, or all of them if idx is nil.
@@ -65,7 +67,20 @@ func (l *leafWriter) write(cw file.ColumnChunkWriter, arr arrow.Array) error {
 	if err != nil {
 		return err
 	}
+	l.longest = max(l.longest, lv.longestRow())
 	return l.put(cw, leaf, present(lv.idx), lv.defs, lv.reps)
+}
+
+// longestRow is the number of entries of the row that has most.
+func (lv *levels) longestRow() int {
+	n, most := 0, min(len(lv.defs), 1)
+	for _, r := range lv.reps {
+		if n++; r == 0 {
+			n = 1
+		}
+		most = max(most, n)
+	}
+	return most
 }
 
 // ones gives n levels of 1.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"strconv"
 	"strings"
 
@@ -86,6 +87,7 @@ func (Parquet) NewWriter(w io.Writer, schema *arrow.Schema, o WriteOptions) (Wri
 // sink hides that the caller's writer can be closed, and keeps its first error: a library may lose it.
 type sink struct {
 	w   io.Writer
+	n   int64 // bytes written
 	err error
 }
 
@@ -97,6 +99,7 @@ func (s *sink) Write(p []byte) (int, error) {
 	if err == nil && n < len(p) {
 		err = io.ErrShortWrite
 	}
+	s.n += int64(n)
 	s.err = err
 	return n, err
 }
@@ -120,6 +123,8 @@ type writer struct {
 	file  *file.Writer
 	group file.BufferedRowGroupWriter
 	rows  int64 // in the open row group
+	// What the footer will list: row groups, the open one included.
+	groups int64
 
 	broken file.BufferedRowGroupWriter // a row group whose Close failed
 	err    error
@@ -236,6 +241,9 @@ func (w *writer) dropPending() {
 func (w *writer) write(batch arrow.RecordBatch) error {
 	for off := int64(0); off < batch.NumRows(); {
 		if w.group == nil {
+			if w.groups++; w.groups > min(maxRowGroups, maxChunks/int64(len(w.leaves))) {
+				return beyond(fmt.Sprintf("%d row groups of %d columns", w.groups, len(w.leaves)), w.groups-1, "let a row group have more rows")
+			}
 			g, err := w.file.AppendBufferedRowGroupChecked()
 			if err != nil {
 				return err
@@ -329,13 +337,31 @@ func (w *writer) Close() error {
 		if err := w.closeGroup(); err != nil {
 			return err
 		}
-		return w.file.Close()
+		data := w.sink.n
+		if err := w.file.Close(); err != nil {
+			return err
+		}
+		return w.checkFile(w.sink.n - data)
 	})
 	if err != nil {
 		w.Abort()
 		return err
 	}
 	w.done = true
+	return nil
+}
+
+// checkFile refuses a file that nobody could read again: one whose footer is too long, or whose longest row has too many
+// values.
+func (w *writer) checkFile(footer int64) error {
+	if footer > maxFooterBytes {
+		return beyond(fmt.Sprintf("a footer of %d bytes", footer), maxFooterBytes, "let a row group have more rows")
+	}
+	for i := range w.leaves {
+		if n := w.leaves[i].longest; int64(n) > min(rowLevels+w.sink.n, math.MaxInt32)-leafStep {
+			return fmt.Errorf("column %s: %w: a row of %d values, of which idem reads about %d", w.root.path(i), delta.ErrInput, n, rowLevels)
+		}
+	}
 	return nil
 }
 

@@ -1,0 +1,171 @@
+package parquetio_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+	"github.com/stretchr/testify/require"
+
+	"github.com/idemtable/idem/delta"
+	"github.com/idemtable/idem/internal/parquetio"
+)
+
+// long makes texts of n bytes that compression finds nothing in.
+func long(n int) string {
+	r := rand.New(rand.NewPCG(uint64(n), 3))
+	b := make([]byte, n)
+	for i := range b {
+		b[i] = ' ' + byte(r.IntN(95))
+	}
+	return string(b)
+}
+
+// listOf appends a row with a list of n values.
+func listOf(b array.Builder, n int, value func(i int, b array.Builder)) {
+	l := b.(*array.ListBuilder)
+	l.Append(true)
+	for i := range n {
+		value(i, l.ValueBuilder())
+	}
+}
+
+// Rows are never written that cannot be read again: what a reader takes for too much is refused before.
+func TestWhatIsWrittenIsRead(t *testing.T) {
+	text := field("v", arrow.BinaryTypes.String)
+	texts := field("v", arrow.ListOf(arrow.BinaryTypes.String))
+	numbers := field("v", arrow.ListOf(arrow.PrimitiveTypes.Int64))
+	appendText := func(s string) func(int, array.Builder) {
+		return func(_ int, b array.Builder) { b.(*array.StringBuilder).Append(s) }
+	}
+	spaces := strings.Repeat(" ", 256<<20)
+	mb := long(1 << 20)
+	for _, c := range []struct {
+		why     string
+		col     arrow.Field
+		fill    func(array.Builder)
+		refused string // codecs that cannot hold it, all if "*"
+		large   bool
+	}{
+		{"many texts that compress", text, func(b array.Builder) {
+			for i := range 3000 {
+				b.(*array.StringBuilder).Append(spaces[:20_000+i])
+			}
+		}, "", false},
+		{"one text again and again", text, func(b array.Builder) {
+			for range 40 {
+				b.(*array.StringBuilder).Append(mb)
+			}
+		}, "", false},
+		{"many texts of a megabyte", text, func(b array.Builder) {
+			for i := range 40 {
+				b.(*array.StringBuilder).Append(mb[i:])
+			}
+		}, "", false},
+		{"texts of 14 megabytes that compress", text, func(b array.Builder) {
+			for i := range 3 {
+				b.(*array.StringBuilder).Append(spaces[:14<<20+i])
+			}
+		}, "", false},
+		{"a text of 20 megabytes", text, func(b array.Builder) { b.(*array.StringBuilder).Append(strings.Repeat(mb[:1<<19], 40)) }, "", false},
+		{"a text of 20 megabytes that compresses", text, func(b array.Builder) { b.(*array.StringBuilder).Append(spaces[:20<<20]) }, "zstd", false},
+		{"a text of 9 megabytes again and again", text, func(b array.Builder) {
+			for i := range 12 {
+				b.(*array.StringBuilder).Append(strings.Repeat(mb, 9))
+				b.(*array.StringBuilder).Append("")
+				if i == 0 {
+					b.AppendNull()
+				}
+			}
+		}, "", false},
+		{"a text of 257 megabytes", text, func(b array.Builder) { b.(*array.StringBuilder).Append(spaces + "x") }, "*", true},
+		{"a list of texts that compress", texts, func(b array.Builder) { listOf(b, 2000, appendText(spaces[:20_000])) }, "v2 zstd", false},
+		{"lists of texts", texts, func(b array.Builder) {
+			for range 20 {
+				listOf(b, 5, appendText(mb))
+				b.AppendNull()
+			}
+		}, "", false},
+		{"a list of 260 texts of a megabyte", texts, func(b array.Builder) { listOf(b, 260, appendText(mb)) }, "v2", true},
+		{"a list of three million numbers", numbers, func(b array.Builder) {
+			listOf(b, 3_000_000, func(_ int, b array.Builder) { b.(*array.Int64Builder).Append(0) })
+		}, "*", false},
+		{"a list of three million numbers that differ", numbers, func(b array.Builder) {
+			listOf(b, 3_000_000, func(i int, b array.Builder) { b.(*array.Int64Builder).Append(int64(i) * 0x9e3779b97f4a7c1) })
+		}, "", false},
+		{"a list of two million numbers", numbers, func(b array.Builder) {
+			b.AppendNull()
+			listOf(b, 2_000_000, func(_ int, b array.Builder) { b.(*array.Int64Builder).Append(0) })
+			b.AppendNull()
+		}, "", false},
+	} {
+		if c.large && testing.Short() {
+			continue
+		}
+		s := arrow.NewSchema([]arrow.Field{c.col}, nil)
+		b := array.NewRecordBuilder(memory.DefaultAllocator, s)
+		c.fill(b.Field(0))
+		batch := b.NewRecordBatch()
+		b.Release()
+		for _, codec := range []string{"snappy", "zstd", "none"} {
+			for _, v2 := range []bool{false, true} {
+				if (v2 || testing.Short()) && codec != "zstd" {
+					continue // the same in less time
+				}
+				t.Run(fmt.Sprintf("%s, %s, v2=%t", c.why, codec, v2), func(t *testing.T) {
+					data, err := tryWrite(parquetio.WriteOptions{Codec: codec, PageV2: v2}, s, batch)
+					refused := c.refused == "*" || strings.Contains(c.refused, codec)
+					if only, ok := strings.CutPrefix(c.refused, "v2"); ok {
+						refused = v2 && (only == "" || strings.Contains(only, codec))
+					}
+					if refused {
+						require.ErrorIs(t, err, delta.ErrInput)
+						require.ErrorContains(t, err, "column v")
+						return
+					}
+					require.NoError(t, err)
+					got, err := readAll(t.Context(), source("f", data), s, parquetio.ReadOptions{})
+					require.NoError(t, err)
+					defer got.Release()
+					want := array.NewTableFromRecords(s, []arrow.RecordBatch{batch})
+					defer want.Release()
+					require.True(t, array.TableEqual(want, got))
+				})
+			}
+		}
+		batch.Release()
+	}
+}
+
+// A footer that lists more than is read is not written either.
+func TestFootersThatAreTooLong(t *testing.T) {
+	for name, says := range map[string]string{
+		"v":                       "100001 row groups of 1 columns, of which idem reads at most 100000: let a row group have more rows",
+		strings.Repeat("v", 1000): "a footer of ",
+	} {
+		s := arrow.NewSchema([]arrow.Field{field(name, arrow.PrimitiveTypes.Int64)}, nil)
+		batch := randomBatch(memory.DefaultAllocator, s, 100_200-200*len(name)/1000, 1)
+		_, err := tryWrite(parquetio.WriteOptions{RowGroupRows: 1}, s, batch)
+		batch.Release()
+		require.ErrorIs(t, err, delta.ErrUnsupported)
+		require.ErrorContains(t, err, says)
+	}
+}
+
+func tryWrite(o parquetio.WriteOptions, s *arrow.Schema, batch arrow.RecordBatch) ([]byte, error) {
+	var out strings.Builder
+	w, err := parquetio.Parquet{}.NewWriter(&out, s, o)
+	if err != nil {
+		return nil, err
+	}
+	if err = w.Write(batch); err != nil {
+		w.Abort()
+		return nil, err
+	}
+	err = w.Close()
+	return []byte(out.String()), err
+}
