@@ -35,7 +35,7 @@ func (wr *writer) before(c storetest.Call) storetest.Fault {
 		w.hit(wr.trust, wr.call)
 		wr.misled = wr.misled || wr.trust.wrong() || wr.trust.stale()
 		if wr.trust.kind == storetest.LateEffect {
-			wr.late++
+			wr.lateFrom = w.now
 		}
 		if wr.call != nil {
 			wr.call.suffer(wr.trust)
@@ -64,6 +64,7 @@ func (wr *writer) suffer(c storetest.Call, dice *rand.Rand) {
 		if dice.IntN(2) == 0 {
 			t, wr.frozen = asleep, w.steps+10+dice.IntN(80)
 		}
+		w.landBy(w.now.Add(d))
 		w.now = w.now.Add(d)
 		w.hit(t, wr.call)
 		w.log(wr.name, "%s: %s pass", t.name, d)

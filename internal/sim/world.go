@@ -208,14 +208,26 @@ func (w *world) wait() bool {
 // landSome makes, now and then, late effects of one writer take place.
 func (w *world) landSome() {
 	for _, wr := range w.writers {
-		if wr.late > 0 && w.dice.turns.IntN(32) == 0 {
+		if wr.faulty.Late() > 0 && w.dice.turns.IntN(32) == 0 {
 			w.land(wr)
 		}
 	}
 }
 
+// landBy makes land what would else be on its way for longer than a request can be, when it is t.
+func (w *world) landBy(t time.Time) {
+	for _, wr := range w.writers {
+		if wr.faulty.Late() > 0 && t.Sub(wr.lateFrom) > longestWay {
+			w.land(wr)
+		}
+	}
+}
+
+// longestWay is how long an effect may be on its way: no connection lasts longer, and for as long no clean-up of a log
+// takes a commit.
+const longestWay = 30 * time.Minute
+
 func (w *world) land(wr *writer) {
-	wr.late = 0
 	if n := wr.faulty.Land(context.Background()); n > 0 {
 		w.log(wr.name, "%d late effects land", n)
 	}

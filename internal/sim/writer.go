@@ -22,20 +22,20 @@ type writer struct {
 	pages  *pager
 	quiet  bool // nothing goes wrong, and nobody else goes on
 
-	resume func() (struct{}, bool)
-	stop   func()
-	yield  func(struct{}) bool
-	wake   time.Time
-	frozen int // the step before which it does not go on
-	ended  bool
-	dead   bool          // its process, which has not noticed yet
-	opens  bool          // its process reads the log to open the table
-	stays  bool          // its process has opened a table that was dropped since
-	misled bool          // its process was shown an older store, or wrong bytes
-	late   int           // effects that may be on their way
-	cutOff time.Time     // no operation gets through before
-	cut    trouble       // why
-	skew   time.Duration // of its clock
+	resume   func() (struct{}, bool)
+	stop     func()
+	yield    func(struct{}) bool
+	wake     time.Time
+	frozen   int // the step before which it does not go on
+	ended    bool
+	dead     bool          // its process, which has not noticed yet
+	opens    bool          // its process reads the log to open the table
+	stays    bool          // its process has opened a table that was dropped since
+	misled   bool          // its process was shown an older store, or wrong bytes
+	lateFrom time.Time     // when an effect that comes late was last called for
+	cutOff   time.Time     // no operation gets through before
+	cut      trouble       // why
+	skew     time.Duration // of its clock
 
 	at     place
 	lives  uint64

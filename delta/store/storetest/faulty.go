@@ -118,6 +118,13 @@ func (f *Faulty) Land(ctx context.Context) int {
 	return len(late)
 }
 
+// Late is the number of effects that are on their way.
+func (f *Faulty) Late() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return len(f.late)
+}
+
 // Calls is the number of operations so far, without writes and without those that a crashed
 // process tried.
 func (f *Faulty) Calls() int {
