@@ -34,23 +34,24 @@ func listOf(b array.Builder, n int, value func(i int, b array.Builder)) {
 	}
 }
 
+// longCase is a column with a long value or a long row.
+type longCase struct {
+	why     string
+	col     arrow.Field
+	fill    func(array.Builder)
+	refused string // codecs that cannot hold it, all if "*"
+	large   bool
+}
+
+func appendText(s string) func(int, array.Builder) {
+	return func(_ int, b array.Builder) { b.(*array.StringBuilder).Append(s) }
+}
+
 // Rows are never written that cannot be read again: what a reader takes for too much is refused before.
-func TestWhatIsWrittenIsRead(t *testing.T) {
+func TestLongTextsThatAreWrittenAreRead(t *testing.T) {
 	text := field("v", arrow.BinaryTypes.String)
-	texts := field("v", arrow.ListOf(arrow.BinaryTypes.String))
-	numbers := field("v", arrow.ListOf(arrow.PrimitiveTypes.Int64))
-	appendText := func(s string) func(int, array.Builder) {
-		return func(_ int, b array.Builder) { b.(*array.StringBuilder).Append(s) }
-	}
-	spaces := strings.Repeat(" ", 256<<20)
-	mb := long(1 << 20)
-	for _, c := range []struct {
-		why     string
-		col     arrow.Field
-		fill    func(array.Builder)
-		refused string // codecs that cannot hold it, all if "*"
-		large   bool
-	}{
+	spaces, mb := strings.Repeat(" ", 256<<20), long(1<<20)
+	for _, c := range []longCase{
 		{"many texts that compress", text, func(b array.Builder) {
 			for i := range 3000 {
 				b.(*array.StringBuilder).Append(spaces[:20_000+i])
@@ -83,7 +84,17 @@ func TestWhatIsWrittenIsRead(t *testing.T) {
 			}
 		}, "", false},
 		{"a text of 257 megabytes", text, func(b array.Builder) { b.(*array.StringBuilder).Append(spaces + "x") }, "*", true},
-		{"a list of texts that compress", texts, func(b array.Builder) { listOf(b, 2000, appendText(spaces[:20_000])) }, "v2 zstd", false},
+	} {
+		c.check(t)
+	}
+}
+
+func TestLongListsThatAreWrittenAreRead(t *testing.T) {
+	texts := field("v", arrow.ListOf(arrow.BinaryTypes.String))
+	numbers := field("v", arrow.ListOf(arrow.PrimitiveTypes.Int64))
+	spaces, mb := strings.Repeat(" ", 20_000), long(1<<20)
+	for _, c := range []longCase{
+		{"a list of texts that compress", texts, func(b array.Builder) { listOf(b, 2000, appendText(spaces)) }, "v2 zstd", false},
 		{"lists of texts", texts, func(b array.Builder) {
 			for range 20 {
 				listOf(b, 5, appendText(mb))
@@ -103,42 +114,46 @@ func TestWhatIsWrittenIsRead(t *testing.T) {
 			b.AppendNull()
 		}, "", false},
 	} {
-		if c.large && testing.Short() {
-			continue
-		}
-		s := arrow.NewSchema([]arrow.Field{c.col}, nil)
-		b := array.NewRecordBuilder(memory.DefaultAllocator, s)
-		c.fill(b.Field(0))
-		batch := b.NewRecordBatch()
-		b.Release()
-		for _, codec := range []string{"snappy", "zstd", "none"} {
-			for _, v2 := range []bool{false, true} {
-				if (v2 || testing.Short()) && codec != "zstd" {
-					continue // the same in less time
-				}
-				t.Run(fmt.Sprintf("%s, %s, v2=%t", c.why, codec, v2), func(t *testing.T) {
-					data, err := tryWrite(parquetio.WriteOptions{Codec: codec, PageV2: v2}, s, batch)
-					refused := c.refused == "*" || strings.Contains(c.refused, codec)
-					if only, ok := strings.CutPrefix(c.refused, "v2"); ok {
-						refused = v2 && (only == "" || strings.Contains(only, codec))
-					}
-					if refused {
-						require.ErrorIs(t, err, delta.ErrInput)
-						require.ErrorContains(t, err, "column v")
-						return
-					}
-					require.NoError(t, err)
-					got, err := readAll(t.Context(), source("f", data), s, parquetio.ReadOptions{})
-					require.NoError(t, err)
-					defer got.Release()
-					want := array.NewTableFromRecords(s, []arrow.RecordBatch{batch})
-					defer want.Release()
-					require.True(t, array.TableEqual(want, got))
-				})
-			}
-		}
-		batch.Release()
+		c.check(t)
 	}
+}
+
+func (c longCase) check(t *testing.T) {
+	if c.large && testing.Short() {
+		return
+	}
+	s := arrow.NewSchema([]arrow.Field{c.col}, nil)
+	b := array.NewRecordBuilder(memory.DefaultAllocator, s)
+	c.fill(b.Field(0))
+	batch := b.NewRecordBatch()
+	b.Release()
+	for _, codec := range []string{"snappy", "zstd", "none"} {
+		for _, v2 := range []bool{false, true} {
+			if (v2 || testing.Short()) && codec != "zstd" {
+				continue // the same in less time
+			}
+			t.Run(fmt.Sprintf("%s, %s, v2=%t", c.why, codec, v2), func(t *testing.T) {
+				data, err := tryWrite(parquetio.WriteOptions{Codec: codec, PageV2: v2}, s, batch)
+				refused := c.refused == "*" || strings.Contains(c.refused, codec)
+				if only, ok := strings.CutPrefix(c.refused, "v2"); ok {
+					refused = v2 && (only == "" || strings.Contains(only, codec))
+				}
+				if refused {
+					require.ErrorIs(t, err, delta.ErrInput)
+					require.ErrorContains(t, err, "column v")
+					return
+				}
+				require.NoError(t, err)
+				got, err := readAll(t.Context(), source("f", data), s, parquetio.ReadOptions{})
+				require.NoError(t, err)
+				defer got.Release()
+				want := array.NewTableFromRecords(s, []arrow.RecordBatch{batch})
+				defer want.Release()
+				require.True(t, array.TableEqual(want, got))
+			})
+		}
+	}
+	batch.Release()
 }
 
 // A footer that lists more than is read is not written either.
