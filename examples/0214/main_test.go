@@ -41,16 +41,21 @@ func tell(t *testing.T, args ...string) []string {
 
 var versionText = regexp.MustCompile(`version(s)? \d+( to \d+)?`)
 
-// TestTheNightTwice runs the month as it is built in, and then once more on the table that is left.
+// TestTheNightTwice runs the month as it is built in, with -short a few days of it, and then once more on the table that
+// is left.
 func TestTheNightTwice(t *testing.T) {
 	place := filepath.Join(t.TempDir(), "flights")
-	once := tell(t, "-keep", place)
+	args, flights := []string{"-keep", place}, "27,004 flights of 31 days, 2013-01-01 to 2013-01-31"
+	if testing.Short() {
+		args, flights = append(args, "-data", someDays(t)), "134 flights of 5 days, 2013-01-05 to 2013-01-31"
+	}
+	once := tell(t, args...)
 	require.Equal(t, "diff: 0 rows", once[len(once)-1])
 	require.Equal(t, "table: "+place, once[len(once)-2])
-	require.Contains(t, once[0], "27,004 flights of 31 days, 2013-01-01 to 2013-01-31")
+	require.Contains(t, once[0], flights)
 	require.FileExists(t, filepath.Join(place, "_delta_log", "00000000000000000000.json"))
 
-	twice := tell(t, "-keep", place)
+	twice := tell(t, args...)
 	for i, line := range once {
 		if !strings.HasPrefix(line, "(e)") { // checkpoints come at other batches, so it dies elsewhere
 			require.Equal(t, versionText.ReplaceAllString(line, "version"), versionText.ReplaceAllString(twice[i], "version"))
