@@ -142,7 +142,7 @@ func putPart(w *file.ByteArrayColumnChunkWriter, v arrowStrings, size int, defs,
 func checkSolid(w *file.ByteArrayColumnChunkWriter, v arrowStrings, size int64) error {
 	raw := size + 4*int64(v.len()) + levelBytes
 	if raw > maxPageBytes {
-		return fmt.Errorf("%w: a value of %d bytes; idem writes at most %d", delta.ErrInput, size, maxPageBytes-levelBytes-4)
+		return fmt.Errorf("%w: %s; idem writes at most %d", delta.ErrInput, v.describe(size), maxPageBytes-levelBytes-4)
 	}
 	if raw <= pageSlack {
 		return nil
@@ -157,8 +157,20 @@ func checkSolid(w *file.ByteArrayColumnChunkWriter, v arrowStrings, size int64) 
 		plain = append(binary.LittleEndian.AppendUint32(plain, uint32(len(b))), b...)
 	}
 	if packed := int64(len(codec.Encode(nil, plain))); raw > maxPageRatio*packed {
-		return fmt.Errorf("%w: a value of %d bytes that compression makes more than %d times as short, which idem does not read; write it with another delta.parquet.compression.codec",
-			delta.ErrInput, size, maxPageRatio)
+		return fmt.Errorf("%w: %s that compression makes more than %d times as short, which idem does not read; write the table with another delta.parquet.compression.codec",
+			delta.ErrInput, v.describe(size), maxPageRatio)
 	}
 	return nil
+}
+
+// describe says what is so long: one value, or all those of a row.
+func (v arrowStrings) describe(size int64) string {
+	longest := 0
+	for k := range v.len() {
+		longest = max(longest, len(v.at(k)))
+	}
+	if longest >= int(size)-partBytes {
+		return fmt.Sprintf("a value of %d bytes", longest)
+	}
+	return fmt.Sprintf("a row with %d values of %d bytes", v.len(), size)
 }
