@@ -69,12 +69,11 @@ func urls(s string) string {
 			start--
 		}
 		scheme, rest := s[start:i], s[i+len("://"):]
-		end := strings.IndexFunc(rest, endsURL)
-		if end < 0 {
-			end = len(rest)
-		}
+		end := urlEnd(rest, 0)
 		if _, secret := authority(scheme, rest[:end]); secret && !strings.Contains(rest[:end], "@") {
-			end += secretBeyond(rest[end:])
+			if n := secretBeyond(rest[end:]); n > 0 {
+				end = urlEnd(rest, end+n)
+			}
 		}
 		b.WriteString(s[:i+len("://")])
 		b.WriteString(place(scheme, rest[:end]))
@@ -84,6 +83,14 @@ func urls(s string) string {
 
 func isSchemeByte(c byte) bool {
 	return c|0x20 >= 'a' && c|0x20 <= 'z' || c >= '0' && c <= '9' || c == '+' || c == '-' || c == '.'
+}
+
+// urlEnd is where a URL ends that goes on at from at least.
+func urlEnd(s string, from int) int {
+	if n := strings.IndexFunc(s[from:], endsURL); n >= 0 {
+		return from + n
+	}
+	return len(s)
 }
 
 // endsURL is true of what no URL holds in running text.

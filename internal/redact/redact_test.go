@@ -32,6 +32,7 @@ func TestText(t *testing.T) {
 		{"a password with a question mark", "s3://AKIA:s3?cr3t@bucket/lake", "s3://***@bucket/lake"},
 		{"a password with an at", "s3://AKIA:s3@cr3t@bucket/lake", "s3://***@bucket/lake"},
 		{"a password with a blank", "s3://AKIA:s3 cr3t@bucket/lake gone", "s3://***@bucket/lake gone"},
+		{"a query behind it", "s3://AKIA:s3 cr3t@bucket/lake?versionId=s3cr3t gone", "s3://***@bucket/lake?*** gone"},
 		{"a password without a host", "s3://AKIA:s3cr3t/lake", "s3://AKIA:***/lake"},
 		{"a port is none", "hdfs://nn:8020/lake/a@b", "hdfs://nn:8020/lake/a@b"},
 		{"nor that of an address", "http://[::1]:9000/lake", "http://[::1]:9000/lake"},
