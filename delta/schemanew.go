@@ -60,10 +60,13 @@ func (r newRules) structure(s *Struct, path string, depth int, leaves *int) erro
 			return err
 		}
 		if f.Type == Void {
-			if f.Nullable {
-				continue
+			if !f.Nullable {
+				return fmt.Errorf("column %q is void and cannot be NOT NULL: %w", path+f.Name, ErrInput)
 			}
-			return fmt.Errorf("column %q is void and cannot be NOT NULL: %w", path+f.Name, ErrInput)
+			if err := countLeaf(leaves); err != nil {
+				return err
+			}
+			continue
 		}
 		stored = true
 		if err := r.typ(f.Type, path+f.Name, depth+1, leaves); err != nil {
@@ -153,6 +156,10 @@ func (r newRules) typ(t Type, path string, depth int, leaves *int) error {
 	default:
 		return fmt.Errorf("column %q has no type: %w", path, ErrInput)
 	}
+	return countLeaf(leaves)
+}
+
+func countLeaf(leaves *int) error {
 	if *leaves++; *leaves > maxSchemaLeaves {
 		return fmt.Errorf("the schema has more than %d leaf columns: %w", maxSchemaLeaves, ErrInput)
 	}

@@ -126,7 +126,7 @@ func (Parquet) WriteCheckpoint(w io.Writer, actions iter.Seq[delta.Action], l Ch
 			rows, adds, err = 0, 0, fmt.Errorf("write a checkpoint: %w", err)
 		}
 	}()
-	c := newCheckpointWriter(s, l)
+	c := newCheckpointWriter(s, l.fitting())
 	for a := range actions {
 		if err := c.write(a); err != nil {
 			return 0, 0, err

@@ -315,8 +315,8 @@ func TestFootersBeyondTheLimits(t *testing.T) {
 		footer []byte
 		says   string
 	}{
-		"schema elements":                    {lists(2, 40_001, 1), "40001 schema elements, of which idem reads at most 40000"},
-		"schema elements, in several lists":  {lists(2, 40_000, 20), "80000 schema elements"},
+		"schema elements":                    {lists(2, 122_001, 1), "122001 schema elements, of which idem reads at most 122000"},
+		"schema elements, in several lists":  {lists(2, 122_000, 20), "244000 schema elements"},
 		"row groups":                         {lists(4, 100_001, 1), "100001 row groups"},
 		"row groups, in several lists":       {lists(4, 90_000, 40), "180000 row groups"},
 		"chunks of one row group, in lists":  {append([]byte{0x49, 0x1c}, lists(1, 600_000, 6)...), "1200000 column chunks"},

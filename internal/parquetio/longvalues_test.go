@@ -67,9 +67,9 @@ func TestLongTextsThatAreWrittenAreRead(t *testing.T) {
 				b.(*array.StringBuilder).Append(mb[i:])
 			}
 		}, "", false},
-		{"texts of 14 megabytes that compress", text, func(b array.Builder) {
+		{"texts of 11 megabytes that compress", text, func(b array.Builder) {
 			for i := range 3 {
-				b.(*array.StringBuilder).Append(spaces[:14<<20+i])
+				b.(*array.StringBuilder).Append(spaces[:11<<20+i])
 			}
 		}, "", false},
 		{"a text of 20 megabytes", text, func(b array.Builder) { b.(*array.StringBuilder).Append(strings.Repeat(mb[:1<<19], 40)) }, "", false},
@@ -107,6 +107,16 @@ func TestLongListsThatAreWrittenAreRead(t *testing.T) {
 		}, "*", false},
 		{"a list of three million numbers that differ", numbers, func(b array.Builder) {
 			listOf(b, 3_000_000, func(i int, b array.Builder) { b.(*array.Int64Builder).Append(int64(i) * 0x9e3779b97f4a7c1) })
+		}, "", false},
+		{"lists of lists without a value", field("v", arrow.ListOf(arrow.ListOf(arrow.PrimitiveTypes.Int64))), func(b array.Builder) {
+			for range 12_000 {
+				listOf(b, 1000, func(i int, b array.Builder) { listOf(b, i%2, func(_ int, b array.Builder) { b.AppendNull() }) })
+			}
+		}, "", true},
+		{"lists of lists of texts with few values", field("v", arrow.ListOf(texts.Type)), func(b array.Builder) {
+			for range 3000 {
+				listOf(b, 1000, func(i int, b array.Builder) { listOf(b, i%2, appendText(spaces[:min(1, i%1000)])) })
+			}
 		}, "", false},
 		{"a list of two million numbers", numbers, func(b array.Builder) {
 			b.AppendNull()

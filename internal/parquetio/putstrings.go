@@ -18,8 +18,8 @@ const (
 	// solidBytes is the size from which what no page can part has a page of its own, so that what a reader holds
 	// against a page can be held against it before.
 	solidBytes = pageSlack / 2
-	// levelBytes is room in a page for levels.
-	levelBytes = 1 << 20
+	// levelBytes is room in a page for levels, of two bytes each.
+	levelBytes = 2 * 4 * partLevels
 )
 
 // arrowStrings are strings in Arrow's layout: value k lies between the offsets i and i+1, where i is idx[k], or k
@@ -118,11 +118,8 @@ func putPart(w *file.ByteArrayColumnChunkWriter, v arrowStrings, size int, defs,
 		if err := checkSolid(w, v, int64(size)); err != nil {
 			return err
 		}
-		w.FallbackToPlain()
-		if w.EstimatedBufferedValueBytes() > 0 {
-			if err := w.FlushCurrentPage(); err != nil {
-				return err
-			}
+		if err := endPage(w); err != nil {
+			return err
 		}
 	}
 	if w.SupportsArrowOffsets() {

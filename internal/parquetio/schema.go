@@ -15,8 +15,8 @@ import (
 // Limits of a file's schema.
 const (
 	maxSchemaDepth  = 2 * 64 // a table's schema has at most 64 levels, and a list or map takes two in a file
-	maxSchemaLeaves = 10_000
-	maxSchemaNodes  = 4 * maxSchemaLeaves
+	maxSchemaLeaves = 61_000 // a table's has at most 10,000, of which a variant is two, and a checkpoint has two bounds and a count of each
+	maxSchemaNodes  = 2 * maxSchemaLeaves
 	maxNameBytes    = 1 << 10
 	maxFixedBytes   = 1 << 20
 )

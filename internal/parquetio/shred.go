@@ -5,6 +5,7 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/parquet"
 	"github.com/apache/arrow-go/v18/parquet/file"
 
 	"github.com/idemtable/idem/delta"
@@ -44,6 +45,8 @@ type leafWriter struct {
 	noBounds bool
 
 	longest int // the most values that a row had so far
+	levels  int // since their number was last looked at
+	values  int // of them
 }
 
 // putFunc writes the values of arr at the places idx, or all of them if idx is nil.
@@ -68,7 +71,53 @@ func (l *leafWriter) write(cw file.ColumnChunkWriter, arr arrow.Array) error {
 		return err
 	}
 	l.longest = max(l.longest, lv.longestRow())
-	return l.put(cw, leaf, present(lv.idx), lv.defs, lv.reps)
+	for lv.reps != nil && len(lv.defs) > partLevels {
+		var part levels
+		if part, lv = lv.cut(cw.Properties().DataPageVersion() != parquet.DataPageV1); len(lv.defs) == 0 {
+			lv = part
+			break
+		}
+		if err := l.writeLevels(cw, leaf, part); err != nil {
+			return err
+		}
+	}
+	return l.writeLevels(cw, leaf, lv)
+}
+
+// partLevels are handed to the library at once. It ends a page by the size of its values alone, of which there may be
+// none.
+const partLevels = 1 << 19
+
+// cut takes the first levels off, up to the next row if pages end with rows.
+func (lv levels) cut(rows bool) (part, rest levels) {
+	n := partLevels
+	for rows && n < len(lv.reps) && lv.reps[n] != 0 {
+		n++
+	}
+	return levels{lv.defs[:n], lv.reps[:n], lv.idx[:n]}, levels{lv.defs[n:], lv.reps[n:], lv.idx[n:]}
+}
+
+// writeLevels writes a part, and ends the page where it has many levels and few values.
+func (l *leafWriter) writeLevels(cw file.ColumnChunkWriter, leaf arrow.Array, lv levels) error {
+	values := present(lv.idx)
+	if err := l.put(cw, leaf, values, lv.defs, lv.reps); err != nil || lv.reps == nil {
+		return err
+	}
+	l.levels, l.values = l.levels+len(lv.defs), l.values+len(values)
+	if l.levels < 2*partLevels {
+		return nil
+	}
+	few := l.values < l.levels/4 || !l.dictionary
+	if l.levels, l.values = 0, 0; few {
+		return endPage(cw)
+	}
+	return nil
+}
+
+// endPage ends the page at work, if there is one. The pages of a dictionary are written with it.
+func endPage(cw file.ColumnChunkWriter) error {
+	cw.FallbackToPlain()
+	return cw.(interface{ FlushBufferedDataPages() error }).FlushBufferedDataPages()
 }
 
 // longestRow is the number of entries of the row that has most.

@@ -41,7 +41,21 @@ func fileSchema(s *arrow.Schema) (fileRoot, []leafWriter, error) {
 	if err != nil {
 		return fileRoot{}, nil, fmt.Errorf("write Parquet: %w", err)
 	}
+	if n := countNodes(g); len(leaves) > maxSchemaLeaves || n > maxSchemaNodes {
+		return fileRoot{}, nil, beyond(fmt.Sprintf("a file of %d columns and %d schema elements", len(leaves), n), maxSchemaNodes, fewerColumns)
+	}
 	return fileRoot{group: g, cols: schema.NewSchema(g)}, leaves, nil
+}
+
+// countNodes counts the elements that a footer has for a node.
+func countNodes(n schema.Node) int {
+	count := 1
+	if g, ok := n.(*schema.GroupNode); ok {
+		for i := range g.NumFields() {
+			count += countNodes(g.Field(i))
+		}
+	}
+	return count
 }
 
 // schemaShredder walks a column's type and gathers the ways to its leaves.
