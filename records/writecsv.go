@@ -10,7 +10,7 @@ import (
 
 // WriteCSV writes rows, as idem's Table.Scan makes them, as CSV with lines ended by \n, and gives
 // their number. The columns are those of the schema, in its order; batches may have more. [CSV] reads
-// the text back as the same rows under the same options.
+// the text back as the same rows under the same options, if no record is longer than MaxLineBytes.
 //
 // NULL is the first of NullText, unquoted; a string that could be taken for it is quoted. Skip,
 // SkipLines and TrimSpace have no effect.

@@ -13,7 +13,7 @@ import (
 
 // WriteJSONLines writes rows, as idem's Table.Scan makes them, as JSON lines, and gives their number.
 // The keys are the columns of the schema, in its order; batches may have more columns. [JSONLines]
-// reads the text back as the same rows under the same options.
+// reads the text back as the same rows under the same options, if no line is longer than MaxLineBytes.
 //
 // NULL is null; decimals and integers are numbers with all their digits, NaN and the infinities
 // strings. Skip has no effect.

@@ -1,6 +1,7 @@
 package parquetio_test
 
 import (
+	"bytes"
 	"fmt"
 	"math/rand/v2"
 	"strings"
@@ -9,6 +10,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/memory"
+	pqfile "github.com/apache/arrow-go/v18/parquet/file"
 	"github.com/stretchr/testify/require"
 
 	"github.com/idemtable/idem/delta"
@@ -108,16 +110,6 @@ func TestLongListsThatAreWrittenAreRead(t *testing.T) {
 		{"a list of three million numbers that differ", numbers, func(b array.Builder) {
 			listOf(b, 3_000_000, func(i int, b array.Builder) { b.(*array.Int64Builder).Append(int64(i) * 0x9e3779b97f4a7c1) })
 		}, "", false},
-		{"lists of lists without a value", field("v", arrow.ListOf(arrow.ListOf(arrow.PrimitiveTypes.Int64))), func(b array.Builder) {
-			for range 12_000 {
-				listOf(b, 1000, func(i int, b array.Builder) { listOf(b, i%2, func(_ int, b array.Builder) { b.AppendNull() }) })
-			}
-		}, "", true},
-		{"lists of lists of texts with few values", field("v", arrow.ListOf(texts.Type)), func(b array.Builder) {
-			for range 3000 {
-				listOf(b, 1000, func(i int, b array.Builder) { listOf(b, i%2, appendText(spaces[:min(1, i%1000)])) })
-			}
-		}, "", false},
 		{"a list of two million numbers", numbers, func(b array.Builder) {
 			b.AppendNull()
 			listOf(b, 2_000_000, func(_ int, b array.Builder) { b.(*array.Int64Builder).Append(0) })
@@ -164,6 +156,48 @@ func (c longCase) check(t *testing.T) {
 		}
 	}
 	batch.Release()
+}
+
+// Pages end by their levels where there are few values, by which the library ends them.
+func TestPagesOfLevelsWithoutValues(t *testing.T) {
+	for name, inner := range map[string]arrow.DataType{"numbers": arrow.PrimitiveTypes.Int64, "truths": arrow.FixedWidthTypes.Boolean, "texts": arrow.BinaryTypes.String} {
+		s := arrow.NewSchema([]arrow.Field{field("v", arrow.ListOf(arrow.ListOf(inner)))}, nil)
+		b := array.NewRecordBuilder(memory.DefaultAllocator, s)
+		for range 3000 {
+			listOf(b.Field(0), 1000, func(i int, b array.Builder) {
+				listOf(b, i%2, func(_ int, b array.Builder) {
+					if i != 501 {
+						b.AppendNull()
+					} else {
+						b.AppendEmptyValue()
+					}
+				})
+			})
+		}
+		batch := b.NewRecordBatch()
+		b.Release()
+		for _, v2 := range []bool{false, true} {
+			data, err := tryWrite(parquetio.WriteOptions{Codec: "zstd", PageV2: v2}, s, batch)
+			require.NoError(t, err)
+			f, err := pqfile.NewParquetReader(bytes.NewReader(data))
+			require.NoError(t, err)
+			pages, err := f.RowGroup(0).GetColumnPageReader(0)
+			require.NoError(t, err)
+			n := 0
+			for ; pages.Next(); n++ {
+				require.LessOrEqual(t, pages.Page().NumValues(), int32(2<<20), "%s: no page has more", name)
+			}
+			require.NoError(t, pages.Err())
+			require.GreaterOrEqual(t, n, 2)
+			got, err := readAll(t.Context(), source("f", data), s, parquetio.ReadOptions{})
+			require.NoError(t, err)
+			want := array.NewTableFromRecords(s, []arrow.RecordBatch{batch})
+			require.True(t, array.TableEqual(want, got), name)
+			got.Release()
+			want.Release()
+		}
+		batch.Release()
+	}
 }
 
 // A footer that lists more than is read is not written either.
