@@ -72,7 +72,11 @@ func (v arrowStrings) picked() arrowStrings {
 	if v.idx == nil {
 		return v
 	}
-	out := arrowStrings{offsets: make([]int32, 1, len(v.idx)+1)}
+	n := 0
+	for k := range v.idx {
+		n += len(v.at(k))
+	}
+	out := arrowStrings{data: make([]byte, 0, n), offsets: make([]int32, 1, len(v.idx)+1)}
 	for k := range v.idx {
 		out.data = append(out.data, v.at(k)...)
 		out.offsets = append(out.offsets, int32(len(out.data)))
