@@ -95,7 +95,8 @@ type Result struct {
 	AddedColumns []string
 
 	// PayloadUnknown says that Txn.VerifyPayload had nothing to compare with: the tag was recorded without a
-	// digest, or the table has another definition since, by which the rows are others.
+	// digest, a RESTORE or RewindTxn made it the last one again, or the table has another definition since, by
+	// which the rows are others.
 	PayloadUnknown bool
 
 	// TxnRetention is the time after which the table forgets tags

@@ -111,7 +111,13 @@ func TestATableThatWasDropped(t *testing.T) {
 	row := tabletest.Row{Day: "d", ID: 1, Seq: 1, V: 1}
 	rows := func() tabletest.Rereader { return tabletest.Again(memory.DefaultAllocator, 0, row) }
 	for name, call := range map[string]func(context.Context, *idem.Table) error{
-		"Refresh": func(ctx context.Context, table *idem.Table) error { _, err := table.Refresh(ctx); return err },
+		"Refresh":                            func(ctx context.Context, table *idem.Table) error { _, err := table.Refresh(ctx); return err },
+		"At":                                 func(ctx context.Context, table *idem.Table) error { _, err := table.At(ctx, 1); return err },
+		"At, a version that one of them has": func(ctx context.Context, table *idem.Table) error { _, err := table.At(ctx, 5); return err },
+		"AtTime": func(ctx context.Context, table *idem.Table) error {
+			_, err := table.AtTime(ctx, time.Now())
+			return err
+		},
 		"Append": func(ctx context.Context, table *idem.Table) error {
 			_, err := table.Append(ctx, rows(), idem.Append{Reason: "test"})
 			return err
@@ -194,6 +200,32 @@ func TestATableThatWasDropped(t *testing.T) {
 				t.Errorf("%s was written", info.Key)
 			}
 		})
+	}
+}
+
+// A view is of the table that was opened, never of one that was made anew at its place.
+func TestViewsOfATableThatWasMadeAnew(t *testing.T) {
+	f := tabletest.New(t, 1, tabletest.Definition(nil, nil))
+	_, err := f.Table.Append(f.Context, rows2(), idem.Append{Reason: "test"})
+	require.NoError(t, err)
+	view, err := f.Table.At(f.Context, 1)
+	require.NoError(t, err)
+	for info, err := range f.Store.List(f.Context, "", "") {
+		require.NoError(t, err)
+		require.NoError(t, f.Store.Delete(f.Context, info.Key))
+	}
+	other, _, err := idem.CreateStore(f.Context, f.Store, tabletest.Definition(nil, nil), f.Table.Options())
+	require.NoError(t, err)
+	for v := range int64(3) {
+		_, err = other.Append(f.Context, rows2(), idem.Append{Reason: "test"})
+		require.NoError(t, err)
+		for of, table := range map[string]*idem.Table{"the table": f.Table, "a view": view} {
+			_, err = table.At(f.Context, v)
+			require.ErrorIs(t, err, idem.ErrConflict, of)
+			require.ErrorContains(t, err, "dropped and made anew")
+			_, err = table.AtTime(f.Context, f.Clock.Now())
+			require.ErrorIs(t, err, idem.ErrConflict, of)
+		}
 	}
 }
 

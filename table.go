@@ -1,6 +1,7 @@
 package idem
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -193,7 +194,7 @@ func (t *Table) At(ctx context.Context, version int64) (*Table, error) {
 		return nil, t.fail("At", err)
 	}
 	s, err := t.log.LoadAt(ctx, version)
-	if err != nil {
+	if err = cmp.Or(t.stays(ctx), err); err != nil {
 		return nil, t.fail("At", err)
 	}
 	return t.view(s), nil
@@ -207,9 +208,22 @@ func (t *Table) AtTime(ctx context.Context, at time.Time) (*Table, error) {
 	}
 	v, err := t.log.VersionAt(ctx, at, t.Snapshot())
 	if err != nil {
-		return nil, t.fail("AtTime", err)
+		return nil, t.fail("AtTime", cmp.Or(t.stays(ctx), err))
 	}
 	return t.At(ctx, v)
+}
+
+// stays says, after something was read, that it is not of this table but of one that was made anew at its place.
+func (t *Table) stays(ctx context.Context) error {
+	s := t.current()
+	if same, err := t.log.Same(ctx, s); err != nil || same {
+		return err
+	}
+	newer, err := t.log.Refresh(ctx, s)
+	if err != nil {
+		return err
+	}
+	return engine.Stays(s, newer)
 }
 
 func (t *Table) view(s *delta.Snapshot) *Table {
