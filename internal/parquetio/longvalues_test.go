@@ -92,6 +92,9 @@ func TestLongTextsThatAreWrittenAreRead(t *testing.T) {
 }
 
 func TestLongListsThatAreWrittenAreRead(t *testing.T) {
+	if testing.Short() {
+		t.Skip("with -short nothing is done a hundred thousand times over")
+	}
 	texts := field("v", arrow.ListOf(arrow.BinaryTypes.String))
 	numbers := field("v", arrow.ListOf(arrow.PrimitiveTypes.Int64))
 	spaces, mb := strings.Repeat(" ", 20_000), long(1<<20)
@@ -160,6 +163,9 @@ func (c longCase) check(t *testing.T) {
 
 // Pages end by their levels where there are few values, by which the library ends them.
 func TestPagesOfLevelsWithoutValues(t *testing.T) {
+	if testing.Short() {
+		t.Skip("with -short nothing is done a hundred thousand times over")
+	}
 	for name, inner := range map[string]arrow.DataType{"numbers": arrow.PrimitiveTypes.Int64, "truths": arrow.FixedWidthTypes.Boolean, "texts": arrow.BinaryTypes.String} {
 		s := arrow.NewSchema([]arrow.Field{field("v", arrow.ListOf(arrow.ListOf(inner)))}, nil)
 		b := array.NewRecordBuilder(memory.DefaultAllocator, s)
@@ -202,6 +208,9 @@ func TestPagesOfLevelsWithoutValues(t *testing.T) {
 
 // A footer that lists more than is read is not written either.
 func TestFootersThatAreTooLong(t *testing.T) {
+	if testing.Short() {
+		t.Skip("with -short nothing is done a hundred thousand times over")
+	}
 	for name, says := range map[string]string{
 		"v":                       "100001 row groups of 1 columns, of which idem reads at most 100000: let a row group have more rows",
 		strings.Repeat("v", 1000): "a footer of ",
