@@ -74,10 +74,7 @@ func TestATableThatWasLeftOpen(t *testing.T) {
 		tag := idem.Txn{AppID: "a", Version: 5}
 		_, err := f.Table.AppendWithTxn(f.Context, rows(), tag)
 		require.NoError(t, err)
-		for info, err := range f.Store.List(f.Context, "", "") {
-			require.NoError(t, err)
-			require.NoError(t, f.Store.Delete(f.Context, info.Key))
-		}
+		dropTable(t, f)
 		anew, _, err := idem.CreateStore(f.Context, f.Store, tabletest.Definition(nil, nil), tabletest.Options(4, f.Clock))
 		require.NoError(t, err)
 		f.Clock.Advance(time.Minute)
@@ -190,10 +187,7 @@ func TestATableThatWasDropped(t *testing.T) {
 			require.NoError(t, err)
 			_, err = f.Table.Append(f.Context, rows2(), idem.Append{Reason: "test"})
 			require.NoError(t, err)
-			for info, err := range f.Store.List(f.Context, "", "") {
-				require.NoError(t, err)
-				require.NoError(t, f.Store.Delete(f.Context, info.Key))
-			}
+			dropTable(t, f)
 			require.ErrorIs(t, call(f.Context, f.Table), idem.ErrNotTable)
 			for info, err := range f.Store.List(f.Context, delta.LogDir, "") {
 				require.NoError(t, err)
@@ -210,10 +204,7 @@ func TestViewsOfATableThatWasMadeAnew(t *testing.T) {
 	require.NoError(t, err)
 	view, err := f.Table.At(f.Context, 1)
 	require.NoError(t, err)
-	for info, err := range f.Store.List(f.Context, "", "") {
-		require.NoError(t, err)
-		require.NoError(t, f.Store.Delete(f.Context, info.Key))
-	}
+	dropTable(t, f)
 	other, _, err := idem.CreateStore(f.Context, f.Store, tabletest.Definition(nil, nil), f.Table.Options())
 	require.NoError(t, err)
 	for v := range int64(3) {
@@ -226,6 +217,14 @@ func TestViewsOfATableThatWasMadeAnew(t *testing.T) {
 			_, err = table.AtTime(f.Context, f.Clock.Now())
 			require.ErrorIs(t, err, idem.ErrConflict, of)
 		}
+	}
+}
+
+// dropTable deletes all that a store holds.
+func dropTable(t *testing.T, f *tabletest.Fixture) {
+	for info, err := range f.Store.List(f.Context, "", "") {
+		require.NoError(t, err)
+		require.NoError(t, f.Store.Delete(f.Context, info.Key))
 	}
 }
 

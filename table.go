@@ -146,15 +146,21 @@ func (t *Table) newest(ctx context.Context) (*delta.Snapshot, error) {
 	if t.frozen {
 		return s, nil
 	}
-	newer, err := t.log.Refresh(ctx, s)
+	newer, err := t.after(ctx, s)
 	if err != nil {
-		return nil, err
-	}
-	if err := engine.Stays(s, newer); err != nil {
 		return nil, err
 	}
 	t.saw(newer)
 	return newer, nil
+}
+
+// after is the newest snapshot of the table that an earlier one is of.
+func (t *Table) after(ctx context.Context, s *delta.Snapshot) (*delta.Snapshot, error) {
+	newer, err := t.log.Refresh(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	return newer, engine.Stays(s, newer)
 }
 
 // URL names the table's root, without secrets.
@@ -219,11 +225,8 @@ func (t *Table) stays(ctx context.Context) error {
 	if same, err := t.log.Same(ctx, s); err != nil || same {
 		return err
 	}
-	newer, err := t.log.Refresh(ctx, s)
-	if err != nil {
-		return err
-	}
-	return engine.Stays(s, newer)
+	_, err := t.after(ctx, s)
+	return err
 }
 
 func (t *Table) view(s *delta.Snapshot) *Table {

@@ -154,10 +154,15 @@ func (w *writer) boolean(name string, value bool) {
 	w.b = strconv.AppendBool(w.b, value)
 }
 
-func (w *writer) list(name string, items []string) {
+// collection opens a list or map of so many entries.
+func (w *writer) collection(name string, brace byte, entries int) {
 	w.key(name)
-	w.open('[')
-	w.members = max(w.members, len(items))
+	w.open(brace)
+	w.members = max(w.members, entries)
+}
+
+func (w *writer) list(name string, items []string) {
+	w.collection(name, '[', len(items))
 	for _, item := range items {
 		w.element()
 		w.string(item)
@@ -166,9 +171,7 @@ func (w *writer) list(name string, items []string) {
 }
 
 func (w *writer) stringMap(name string, m map[string]string) {
-	w.key(name)
-	w.open('{')
-	w.members = max(w.members, len(m))
+	w.collection(name, '{', len(m))
 	for _, k := range slices.Sorted(maps.Keys(m)) {
 		w.text(k, m[k])
 	}
@@ -183,9 +186,7 @@ func (w *writer) tags(name string, m map[string]string) {
 }
 
 func (w *writer) partitionValues(m map[string]*string) {
-	w.key("partitionValues")
-	w.open('{')
-	w.members = max(w.members, len(m))
+	w.collection("partitionValues", '{', len(m))
 	for _, k := range slices.Sorted(maps.Keys(m)) {
 		w.key(k)
 		if v := m[k]; v != nil {

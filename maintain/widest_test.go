@@ -48,15 +48,15 @@ func wideRows(s *arrow.Schema, first, last int64) array.RecordReader {
 // Files have columns that the table has not: ids of rows, kinds of changes, two for a variant, three for the statistics of
 // one in a checkpoint. A table of as many columns as there may be is read with all of them.
 func TestTheWidestTables(t *testing.T) {
+	if testing.Short() {
+		t.Skip("with -short nothing is done a thousand times over")
+	}
 	deep := arrow.DataType(arrow.PrimitiveTypes.Int64)
 	for range 59 {
 		deep = arrow.StructOf(arrow.Field{Name: "s", Type: deep, Nullable: true})
 	}
 	variant, err := delta.ArrowType(delta.Variant)
 	require.NoError(t, err)
-	if testing.Short() {
-		t.Skip("with -short nothing is done a thousand times over")
-	}
 	for name, schema := range map[string]*arrow.Schema{
 		"longs": widest(10_000, arrow.PrimitiveTypes.Int64), "variants": widest(5_100, variant), "deep structs": widest(700, deep),
 	} {

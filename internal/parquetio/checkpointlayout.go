@@ -62,14 +62,6 @@ func (l CheckpointLayout) schema() *parquet.Schema {
 	return parquet.NewSchema("checkpoint", root)
 }
 
-// fitting is the layout, without the typed form where the file would have more columns than are read.
-func (l CheckpointLayout) fitting() CheckpointLayout {
-	if s := l.schema(); len(s.Columns()) > maxSchemaLeaves || countElements(s) > maxSchemaNodes {
-		l.Typed, l.SkipText = nil, false
-	}
-	return l
-}
-
 // countElements counts the elements that a footer has for a node.
 func countElements(n parquet.Node) int {
 	count := 1

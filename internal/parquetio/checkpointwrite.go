@@ -126,7 +126,7 @@ func (Parquet) WriteCheckpoint(w io.Writer, actions iter.Seq[delta.Action], l Ch
 			rows, adds, err = 0, 0, fmt.Errorf("write a checkpoint: %w", err)
 		}
 	}()
-	c := newCheckpointWriter(s, l.fitting())
+	c := newCheckpointWriter(s, l)
 	for a := range actions {
 		if err := c.write(a); err != nil {
 			return 0, 0, err
@@ -158,6 +158,10 @@ type checkpointWriter struct {
 
 func newCheckpointWriter(w io.Writer, l CheckpointLayout) *checkpointWriter {
 	schema := l.schema()
+	if len(schema.Columns()) > maxSchemaLeaves || countElements(schema) > maxSchemaNodes {
+		l.Typed, l.SkipText = nil, false // a file of them would have more columns than are read
+		schema = l.schema()
+	}
 	c := &checkpointWriter{
 		layout: l, columns: make([]fileColumn, len(schema.Columns())),
 		// The library puts no space behind the version; with it the text is that of createdBy.

@@ -157,14 +157,26 @@ func appendRandom(r *rand.Rand, b array.Builder, f arrow.Field, depth int) {
 
 // writeFile writes batches and gives the file's bytes.
 func writeFile(t require.TestingT, o parquetio.WriteOptions, s *arrow.Schema, batches ...arrow.RecordBatch) []byte {
+	data, err := tryWrite(o, s, batches...)
+	require.NoError(t, err)
+	return data
+}
+
+// tryWrite is writeFile where it may be refused.
+func tryWrite(o parquetio.WriteOptions, s *arrow.Schema, batches ...arrow.RecordBatch) ([]byte, error) {
 	var out bytes.Buffer
 	w, err := parquetio.Parquet{}.NewWriter(&out, s, o)
-	require.NoError(t, err)
-	for _, b := range batches {
-		require.NoError(t, w.Write(b))
+	if err != nil {
+		return nil, err
 	}
-	require.NoError(t, w.Close())
-	return out.Bytes()
+	for _, b := range batches {
+		if err := w.Write(b); err != nil {
+			w.Abort()
+			return nil, err
+		}
+	}
+	err = w.Close()
+	return out.Bytes(), err
 }
 
 // readAll reads the wanted columns into one table. The caller releases it.

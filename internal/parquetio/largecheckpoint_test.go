@@ -3,7 +3,6 @@ package parquetio_test
 import (
 	"bytes"
 	"fmt"
-	"math/rand/v2"
 	"reflect"
 	"strings"
 	"testing"
@@ -16,12 +15,7 @@ import (
 
 // Texts of a log may be long: what is written of them is read, whether they compress well or not.
 func TestCheckpointsOfLongTexts(t *testing.T) {
-	r := rand.New(rand.NewPCG(1, 2))
-	letters := make([]byte, 16<<20)
-	for i := range letters {
-		letters[i] = 'a' + byte(r.IntN(26))
-	}
-	random := string(letters)
+	random := long(16 << 20)
 	text := func(n int) string { return random[:n] }
 	spaces := strings.Repeat(" ", 16<<20)
 	for _, c := range []struct {

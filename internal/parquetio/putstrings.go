@@ -88,7 +88,7 @@ func (v arrowStrings) picked() arrowStrings {
 func putStrings(cw file.ColumnChunkWriter, arr arrow.Array, idx []int, defs, reps []int16) error {
 	w, v := cw.(*file.ByteArrayColumnChunkWriter), stringsOf(arr, idx)
 	full := w.Descr().MaxDefinitionLevel()
-	rows := reps != nil && w.Properties().DataPageVersion() != parquet.DataPageV1
+	rows := reps != nil && endWithRows(w)
 	levels := v.len()
 	if defs != nil {
 		levels = len(defs)

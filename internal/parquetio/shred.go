@@ -71,17 +71,22 @@ func (l *leafWriter) write(cw file.ColumnChunkWriter, arr arrow.Array) error {
 		return err
 	}
 	l.longest = max(l.longest, lv.longestRow())
-	for lv.reps != nil && len(lv.defs) > partLevels {
-		var part levels
-		if part, lv = lv.cut(cw.Properties().DataPageVersion() != parquet.DataPageV1); len(lv.defs) == 0 {
-			lv = part
-			break
-		}
+	if lv.reps == nil {
+		return l.put(cw, leaf, present(lv.idx), lv.defs, nil)
+	}
+	for len(lv.defs) > 0 {
+		part, rest := lv.cut(endWithRows(cw))
 		if err := l.writeLevels(cw, leaf, part); err != nil {
 			return err
 		}
+		lv = rest
 	}
-	return l.writeLevels(cw, leaf, lv)
+	return nil
+}
+
+// endWithRows says whether pages end with rows, as those of version 2 do.
+func endWithRows(cw file.ColumnChunkWriter) bool {
+	return cw.Properties().DataPageVersion() != parquet.DataPageV1
 }
 
 // partLevels are handed to the library at once. It ends a page by the size of its values alone, of which there may be
@@ -90,7 +95,7 @@ const partLevels = 1 << 19
 
 // cut takes the first levels off, up to the next row if pages end with rows.
 func (lv levels) cut(rows bool) (part, rest levels) {
-	n := partLevels
+	n := min(partLevels, len(lv.defs))
 	for rows && n < len(lv.reps) && lv.reps[n] != 0 {
 		n++
 	}
@@ -100,7 +105,7 @@ func (lv levels) cut(rows bool) (part, rest levels) {
 // writeLevels writes a part, and ends the page where it has many levels and few values.
 func (l *leafWriter) writeLevels(cw file.ColumnChunkWriter, leaf arrow.Array, lv levels) error {
 	values := present(lv.idx)
-	if err := l.put(cw, leaf, values, lv.defs, lv.reps); err != nil || lv.reps == nil {
+	if err := l.put(cw, leaf, values, lv.defs, lv.reps); err != nil {
 		return err
 	}
 	l.levels, l.values = l.levels+len(lv.defs), l.values+len(values)

@@ -87,7 +87,6 @@ func (Parquet) NewWriter(w io.Writer, schema *arrow.Schema, o WriteOptions) (Wri
 // sink hides that the caller's writer can be closed, and keeps its first error: a library may lose it.
 type sink struct {
 	w   io.Writer
-	n   int64 // bytes written
 	err error
 }
 
@@ -99,7 +98,6 @@ func (s *sink) Write(p []byte) (int, error) {
 	if err == nil && n < len(p) {
 		err = io.ErrShortWrite
 	}
-	s.n += int64(n)
 	s.err = err
 	return n, err
 }
@@ -123,8 +121,6 @@ type writer struct {
 	file  *file.Writer
 	group file.BufferedRowGroupWriter
 	rows  int64 // in the open row group
-	// What the footer will list: row groups, the open one included.
-	groups int64
 
 	broken file.BufferedRowGroupWriter // a row group whose Close failed
 	err    error
@@ -241,8 +237,8 @@ func (w *writer) dropPending() {
 func (w *writer) write(batch arrow.RecordBatch) error {
 	for off := int64(0); off < batch.NumRows(); {
 		if w.group == nil {
-			if w.groups++; w.groups > min(maxRowGroups, maxChunks/int64(len(w.leaves))) {
-				return beyond(fmt.Sprintf("%d row groups of %d columns", w.groups, len(w.leaves)), w.groups-1, "let a row group have more rows")
+			if n := w.file.NumRowGroups(); n >= min(maxRowGroups, maxChunks/len(w.leaves)) {
+				return beyond(fmt.Sprintf("%d row groups of %d columns", n+1, len(w.leaves)), int64(n), fewerChunks)
 			}
 			g, err := w.file.AppendBufferedRowGroupChecked()
 			if err != nil {
@@ -337,11 +333,11 @@ func (w *writer) Close() error {
 		if err := w.closeGroup(); err != nil {
 			return err
 		}
-		data := w.sink.n
+		data := w.file.TotalBytesWritten()
 		if err := w.file.Close(); err != nil {
 			return err
 		}
-		return w.checkFile(w.sink.n - data)
+		return w.checkFile(w.file.TotalBytesWritten() - data)
 	})
 	if err != nil {
 		w.Abort()
@@ -355,10 +351,10 @@ func (w *writer) Close() error {
 // values.
 func (w *writer) checkFile(footer int64) error {
 	if footer > maxFooterBytes {
-		return beyond(fmt.Sprintf("a footer of %d bytes", footer), maxFooterBytes, "let a row group have more rows")
+		return beyond(fmt.Sprintf("a footer of %d bytes", footer), maxFooterBytes, fewerChunks)
 	}
 	for i := range w.leaves {
-		if n := w.leaves[i].longest; int64(n) > min(rowLevels+w.sink.n, math.MaxInt32)-leafStep {
+		if n := w.leaves[i].longest; int64(n) > min(rowLevels+w.file.TotalBytesWritten(), math.MaxInt32)-leafStep {
 			return fmt.Errorf("column %s: %w: a row of %d values, of which idem reads about %d", w.root.path(i), delta.ErrInput, n, rowLevels)
 		}
 	}
