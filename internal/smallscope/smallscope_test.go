@@ -120,8 +120,8 @@ func (s *totals) add(r *smallscope.Report) {
 	}
 }
 
-// work goes through units on all processors and stops soon after the first failure.
-func work(list []unit) *totals {
+// work goes through units on all processors and stops soon after the first failure. What takes hours says how far it is.
+func work(t *testing.T, list []unit) *totals {
 	s := &totals{faults: map[storetest.Kind]int{}, endings: map[string]int{}}
 	var next atomic.Int64
 	var stop atomic.Bool
@@ -131,6 +131,9 @@ func work(list []unit) *totals {
 			for i := int(next.Add(1)) - 1; i < len(list) && !stop.Load(); i = int(next.Add(1)) - 1 {
 				r := smallscope.Check(list[i].pair, list[i].scope, nil)
 				s.add(r)
+				if *allFlag {
+					t.Logf("%d of %d: %s, %+v: %d states, %d ends", i+1, len(list), r.Pair, list[i].scope, r.States, r.Ends)
+				}
 				stop.Store(len(r.Broken) > 0)
 			}
 		})
@@ -149,7 +152,7 @@ func show[K ~string](title string, counts map[K]int) string {
 
 func TestPairs(t *testing.T) {
 	list := units(t)
-	s := work(list)
+	s := work(t, list)
 	t.Log(show("faults", s.faults))
 	t.Log(show("endings", s.endings))
 	t.Logf("smallscope: %d pairs, %.4g interleavings, %d states, %d pruned, %d ends, %d versions compared, %d runs of a writer",
