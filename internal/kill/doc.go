@@ -10,4 +10,6 @@
 //
 // The copies of disks need Linux, root, loop devices and xfsprogs: elsewhere that test says that it
 // did not run, which is a failure when IDEM_CUTS is 1.
+//
+// TestSweep keeps a processor busy, TestRounds and TestImages wait for disks: these three run side by side.
 package kill

@@ -106,6 +106,7 @@ func run(args ...string) error {
 // after a loss of power: every commit that was acknowledged before the copy began is there with its
 // files, nothing is torn, the table is the model, and the work goes on where it was.
 func TestImages(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("copies of disks are not made with -short")
 	}

@@ -191,6 +191,7 @@ func (c *crowd) attempts() []attempt {
 // same work. In the end every acknowledged commit is there once, the table is the model, and what the
 // processes saw can be put in an order.
 func TestRounds(t *testing.T) {
+	t.Parallel()
 	began, sum := time.Now(), struct{ kills, acked, lost, doubled, versions, ops, unknown int }{}
 	rounds := *roundCount
 	if testing.Short() {

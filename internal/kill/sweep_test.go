@@ -61,6 +61,7 @@ func (tr *trials) ops(t *testing.T) []storetest.Op {
 // TestSweep lets each store operation of each call go wrong in each way: the claim is held against
 // the log, then the call is made again and must leave what one run leaves.
 func TestSweep(t *testing.T) {
+	t.Parallel()
 	calls, points, hits := 0, 0, map[storetest.Kind]int{}
 	everyCall(t, func(t *testing.T, b *base, c call) {
 		tr := newTrials(t, b, c)
