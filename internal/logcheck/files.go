@@ -188,12 +188,8 @@ type sums struct {
 }
 
 func newSums(snap *delta.Snapshot, f *delta.Add, rules *rowRules) *sums {
-	s := &sums{snap: snap, rules: rules, required: map[string]int64{}, unsatisfied: map[string]int64{},
-		ungenerated: map[string]int64{}, overlong: map[string]int64{}}
-	for _, l := range leaves(snap) {
-		s.columns = append(s.columns, newExtent(l, f.Stats))
-	}
-	return s
+	return &sums{snap: snap, rules: rules, required: map[string]int64{}, unsatisfied: map[string]int64{},
+		ungenerated: map[string]int64{}, overlong: map[string]int64{}, columns: newExtents(leaves(snap), f.Stats)}
 }
 
 func (s *sums) add(batch arrow.RecordBatch) error {

@@ -77,16 +77,23 @@ type extent struct {
 	met      map[int]bool  // by side: a bound of a type in which it is exact is a value of some batch
 }
 
-func newExtent(l leaf, stats string) *extent {
-	e := &extent{leaf: l, met: map[int]bool{}}
-	// Each bound is read alone: of a pair that contradicts itself a reader believes neither.
-	if st, ok := delta.ParseStats(without(stats, "maxValues")); ok {
-		e.min, _, _ = st.Column(l.path, l.typ)
+// newExtents are those of leaves, by a file's statistics. Each bound is read alone: of a pair that contradicts itself a
+// reader believes neither.
+func newExtents(leaves []leaf, stats string) []*extent {
+	lower, hasLower := delta.ParseStats(without(stats, "maxValues"))
+	upper, hasUpper := delta.ParseStats(without(stats, "minValues"))
+	var out []*extent
+	for _, l := range leaves {
+		e := &extent{leaf: l, met: map[int]bool{}}
+		if hasLower {
+			e.min, _, _ = lower.Column(l.path, l.typ)
+		}
+		if hasUpper {
+			_, e.max, _ = upper.Column(l.path, l.typ)
+		}
+		out = append(out, e)
 	}
-	if st, ok := delta.ParseStats(without(stats, "minValues")); ok {
-		_, e.max, _ = st.Column(l.path, l.typ)
-	}
-	return e
+	return out
 }
 
 // without leaves a part out of statistics; text that is no JSON object stays as it is.

@@ -31,15 +31,22 @@ var headers = regexp.MustCompile(`(?i)((?:^|[^0-9a-z_-])(?:proxy-)?(?:authorizat
 var encoded = regexp.MustCompile(`(?i)([a-z][0-9a-z+.-]*%3a%2f%2f)[^\s"'<>` + "`" + `]*(?:%40|%3f|%23)[^\s"'<>` + "`" + `]*`)
 
 // Text gives a text in which every URL has lost its user, password, query and fragment, and every parameter
-// that signs a request its value.
+// that signs a request its value. Most texts hold none of it, and are looked through for what each pattern needs only.
 func Text(s string) string {
 	if !strings.ContainsAny(s, "=:%") {
 		return s
 	}
 	s = urls(s)
-	s = encoded.ReplaceAllString(s, "${1}"+mark)
-	s = headers.ReplaceAllString(s, "${1}"+mark)
-	return parameters.ReplaceAllString(s, "${1}"+mark)
+	if strings.Contains(s, "%") {
+		s = encoded.ReplaceAllString(s, "${1}"+mark)
+	}
+	if strings.Contains(s, "x-") || strings.Contains(s, "X-") || strings.Contains(strings.ToLower(s), "authorization") {
+		s = headers.ReplaceAllString(s, "${1}"+mark)
+	}
+	if strings.Contains(s, "=") {
+		s = parameters.ReplaceAllString(s, "${1}"+mark)
+	}
+	return s
 }
 
 // URL does it for a text that is one URL as a whole, or meant to be one: a blank does not end it.
