@@ -1,6 +1,7 @@
 package delta
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -23,6 +24,7 @@ type scanner struct {
 	data  []byte
 	pos   int
 	depth int
+	deep  int    // how deep it may nest, if not maxDepth
 	buf   []byte // unescaped text of the last string that had escapes
 }
 
@@ -68,8 +70,8 @@ func (s *scanner) open(bracket byte, what string) error {
 	if s.peek() != bracket {
 		return s.fault("%s expected", what)
 	}
-	if s.depth++; s.depth > maxDepth {
-		return s.fault("nested deeper than %d: %w", maxDepth, errLimit)
+	if s.depth++; s.depth > cmp.Or(s.deep, maxDepth) {
+		return s.fault("nested deeper than %d: %w", cmp.Or(s.deep, maxDepth), errLimit)
 	}
 	s.pos++
 	return nil

@@ -62,9 +62,10 @@ func TestParseSchemaRefuses(t *testing.T) {
 		want      error
 		says      string
 	}{
-		{"no JSON", `{"type":"struct"`, delta.ErrCorrupt, "not JSON"},
-		{"empty", ``, delta.ErrCorrupt, "not JSON"},
-		{"text after the schema", typeJSON(`"long"`) + "x", delta.ErrCorrupt, "not JSON"},
+		{"no JSON", `{"type":"struct"`, delta.ErrCorrupt, "not the JSON of a schema: byte 16"},
+		{"empty", ``, delta.ErrCorrupt, "not the JSON of a schema: byte 0"},
+		{"text after the schema", typeJSON(`"long"`) + "x", delta.ErrCorrupt, "text after the end"},
+		{"no UTF-8", strings.Replace(typeJSON(`"long"`), `"c"`, "\"c\xff\"", 1), delta.ErrCorrupt, "UTF-8"},
 		{"a word alone", `"long"`, delta.ErrCorrupt, "not a struct"},
 		{"a number", `1`, delta.ErrCorrupt, "neither a name nor an object"},
 		{"an array", `[]`, delta.ErrCorrupt, "neither a name nor an object"},
@@ -90,6 +91,8 @@ func TestParseSchemaRefuses(t *testing.T) {
 		{"case twins below", typeJSON(`{"type":"struct","fields":[{"name":"é","type":"long","nullable":true},{"name":"É","type":"long","nullable":true}]}`),
 			delta.ErrCorrupt, "differ only in case"},
 		{"too deep", typeJSON(deep), delta.ErrUnsupported, "64 levels"},
+		{"metadata that nests too deep", `{"type":"struct","fields":[{"name":"c","type":"long","nullable":true,"metadata":{"x":` + strings.Repeat("[", 2000) + strings.Repeat("]", 2000) + `}}]}`,
+			delta.ErrUnsupported, "nested deeper"},
 		{"too long a name", strings.Replace(typeJSON(`"long"`), `"c"`, `"`+strings.Repeat("c", 1025)+`"`, 1), delta.ErrUnsupported, "1025 bytes"},
 		{"too many leaves", `{"type":"struct","fields":[` + strings.Repeat(strings.Replace(wide, `"long"`, `{"type":"struct","fields":[]}`, 1), 10_001) + `1]}`,
 			delta.ErrUnsupported, "10000 leaf columns"},
@@ -101,6 +104,14 @@ func TestParseSchemaRefuses(t *testing.T) {
 			require.ErrorContains(t, err, c.says)
 		})
 	}
+}
+
+func TestParseSchemaTakesTheLastOfTwo(t *testing.T) {
+	s, err := delta.ParseSchema(` {"fields" : [ {"name":"a","name":"\u0062\n\ud83d\ude00","type":"long","nullable":null,"nullable":true,"nullable":false,` +
+		`"metadata":{"k":1},"metadata":null,"metadata":{"k":[ 2, {"x":"\u00e9"} ],"k":3.0}} ], "type":"array","type":"struct" } `)
+	require.NoError(t, err)
+	require.Equal(t, &delta.Struct{Fields: []delta.Field{{Name: "b\n😀", Type: delta.Long,
+		Metadata: map[string]json.RawMessage{"k": json.RawMessage("3.0")}}}}, s)
 }
 
 func TestSchemaKeepsMetadataAndOrder(t *testing.T) {

@@ -1,9 +1,11 @@
 package delta
 
 import (
+	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
-	"strings"
+	"unicode/utf8"
 )
 
 // ParseSchema reads a schemaString. What is not JSON or has not the shape of a schema wraps ErrCorrupt, and so do two names
@@ -13,11 +15,10 @@ func ParseSchema(text string) (*Struct, error) {
 	if len(text) > maxSchemaBytes {
 		return nil, fmt.Errorf("schemaString: %d bytes, idem reads at most %d: %w", len(text), maxSchemaBytes, ErrUnsupported)
 	}
-	if !json.Valid([]byte(text)) {
-		return nil, fmt.Errorf("schemaString is not JSON: %w", ErrCorrupt)
+	if !utf8.ValidString(text) {
+		return nil, fmt.Errorf("schemaString is not UTF-8: %w", ErrCorrupt)
 	}
-	p := schemaParser{dec: json.NewDecoder(strings.NewReader(text))}
-	t, err := p.parseType(0)
+	t, err := newSchemaParser(text).parse()
 	if err != nil {
 		return nil, fmt.Errorf("schemaString: %w", err)
 	}
@@ -31,17 +32,40 @@ func ParseSchema(text string) (*Struct, error) {
 // writesBack says whether all that a schemaString says is in the schema that it reads as: not so with a user-defined type
 // or with members that idem does not know.
 func writesBack(text string) bool {
-	p := schemaParser{dec: json.NewDecoder(strings.NewReader(text))}
-	_, err := p.parseType(0)
+	p := newSchemaParser(text)
+	_, err := p.parse()
 	return err == nil && !p.lost
 }
 
-// schemaParser reads a schema's tokens once, left to right, whatever the order of an object's members.
-// The text is known to be JSON.
+// maxSchemaNesting bounds how deep JSON may nest in a schemaString: three objects and lists a level, and what the metadata
+// of fields, which nobody here reads, hold.
+const maxSchemaNesting = 1000
+
+// schemaParser reads a schema once, left to right, whatever the order of an object's members. Of a member that stands
+// twice the last counts.
 type schemaParser struct {
-	dec    *json.Decoder
+	scanner
 	leaves int
 	lost   bool // something was read that the schema does not hold
+}
+
+func newSchemaParser(text string) *schemaParser {
+	return &schemaParser{scanner: scanner{data: []byte(text), deep: maxSchemaNesting}}
+}
+
+// parse reads the whole text. What is wrong with it as JSON is ErrCorrupt, or ErrUnsupported beyond a limit.
+func (p *schemaParser) parse() (Type, error) {
+	t, err := p.parseType(0)
+	if err == nil {
+		err = p.end()
+	}
+	switch {
+	case errors.Is(err, errLimit):
+		return nil, fmt.Errorf("%w: %w", err, ErrUnsupported)
+	case err != nil && !errors.Is(err, ErrCorrupt) && !errors.Is(err, ErrUnsupported):
+		return nil, fmt.Errorf("not the JSON of a schema: %w: %w", err, ErrCorrupt)
+	}
+	return t, err
 }
 
 // typeNode is an object that describes a type, before it is known which.
@@ -57,25 +81,30 @@ func (p *schemaParser) parseType(depth int) (Type, error) {
 	if depth > maxSchemaDepth {
 		return nil, fmt.Errorf("types are nested deeper than the %d levels that idem reads: %w", maxSchemaDepth, ErrUnsupported)
 	}
-	tok, err := p.dec.Token()
-	if err != nil {
-		return nil, brokenSchema(err)
-	}
-	switch tok := tok.(type) {
-	case string:
-		if err := p.countLeaf(); err != nil {
+	switch p.peek() {
+	case '"':
+		name, err := p.str()
+		if err == nil {
+			err = p.countLeaf()
+		}
+		if err != nil {
 			return nil, err
 		}
-		return parseTypeName(tok)
-	case json.Delim:
-		if tok == '{' {
-			return p.parseTypeObject(depth)
-		}
+		return parseTypeName(name)
+	case '{':
+		return p.parseTypeObject(depth)
 	}
-	return nil, fmt.Errorf("a type is %v, neither a name nor an object: %w", tok, ErrCorrupt)
+	return nil, p.another("a type is %.80s, neither a name nor an object")
 }
 
-func brokenSchema(err error) error { return fmt.Errorf("%v: %w", err, ErrCorrupt) }
+// another reads a value that should not stand there, and says so.
+func (p *schemaParser) another(format string) error {
+	text, err := p.raw()
+	if err != nil {
+		return err
+	}
+	return fmt.Errorf(format+": %w", text, ErrCorrupt)
+}
 
 func (p *schemaParser) countLeaf() error {
 	if p.leaves++; p.leaves > maxSchemaLeaves {
@@ -84,29 +113,12 @@ func (p *schemaParser) countLeaf() error {
 	return nil
 }
 
-// members calls member for each key of the object whose brace was read, and reads the closing brace.
-func (p *schemaParser) members(member func(key string) error) error {
-	for p.dec.More() {
-		tok, err := p.dec.Token()
-		if err != nil {
-			return brokenSchema(err)
-		}
-		if err := member(tok.(string)); err != nil {
-			return err
-		}
-	}
-	if _, err := p.dec.Token(); err != nil {
-		return brokenSchema(err)
-	}
-	return nil
-}
-
 func (p *schemaParser) parseTypeObject(depth int) (Type, error) {
 	var n typeNode
-	err := p.members(func(key string) (err error) {
-		switch key {
+	err := p.object(func(key []byte) (err error) {
+		switch string(key) {
 		case "type":
-			err = decodeMember(p, key, &n.name)
+			n.name, err = schemaMember(p, "type", n.name, p.str)
 		case "fields":
 			n.hasFields = true
 			n.fields, err = p.parseFields(depth + 1)
@@ -119,11 +131,11 @@ func (p *schemaParser) parseTypeObject(depth int) (Type, error) {
 		case "sqlType":
 			n.sqlType, err = p.parseType(depth + 1)
 		case "containsNull":
-			err = decodeMember(p, key, &n.containsNull)
+			n.containsNull, err = schemaMember(p, "containsNull", nil, p.flag)
 		case "valueContainsNull":
-			err = decodeMember(p, key, &n.valueContNull)
+			n.valueContNull, err = schemaMember(p, "valueContainsNull", nil, p.flag)
 		default:
-			err = p.skip()
+			err = p.unknown()
 		}
 		return err
 	})
@@ -133,21 +145,27 @@ func (p *schemaParser) parseTypeObject(depth int) (Type, error) {
 	return p.build(n)
 }
 
-// decodeMember reads the value of a member of a wanted type.
-func decodeMember[T any](p *schemaParser, key string, into *T) error {
-	if err := p.dec.Decode(into); err != nil {
-		return fmt.Errorf("%q: %v: %w", key, err, ErrCorrupt)
+// schemaMember reads the value of a member, which null leaves as it is given.
+func schemaMember[T any](p *schemaParser, key string, null T, read func() (T, error)) (T, error) {
+	if p.null() {
+		return null, nil
 	}
-	return nil
+	v, err := read()
+	if err != nil {
+		return v, fmt.Errorf("%q: %w", key, err)
+	}
+	return v, nil
 }
 
-func (p *schemaParser) skip() error {
+func (p *schemaParser) flag() (*bool, error) {
+	b, err := p.boolean()
+	return &b, err
+}
+
+// unknown reads the value of a member that idem does not know.
+func (p *schemaParser) unknown() error {
 	p.lost = true
-	var ignored json.RawMessage
-	if err := p.dec.Decode(&ignored); err != nil {
-		return brokenSchema(err)
-	}
-	return nil
+	return p.skip()
 }
 
 // build makes the type that the members of an object describe.
@@ -204,51 +222,40 @@ func caseTwins(fields []Field) (a, b string, found bool) {
 }
 
 func (p *schemaParser) parseFields(depth int) ([]Field, error) {
-	tok, err := p.dec.Token()
-	if err != nil {
-		return nil, brokenSchema(err)
-	}
-	if tok != json.Delim('[') {
-		return nil, fmt.Errorf("fields is not a list: %w", ErrCorrupt)
+	if p.peek() != '[' {
+		return nil, p.another("fields is %.80s, not a list")
 	}
 	var fields []Field
-	for p.dec.More() {
+	err := p.array(func() error {
 		f, err := p.parseField(depth)
-		if err != nil {
-			return nil, err
-		}
 		fields = append(fields, f)
-	}
-	if _, err := p.dec.Token(); err != nil {
-		return nil, brokenSchema(err)
-	}
-	return fields, nil
+		return err
+	})
+	return fields, err
 }
 
 func (p *schemaParser) parseField(depth int) (Field, error) {
-	tok, err := p.dec.Token()
-	if err != nil {
-		return Field{}, brokenSchema(err)
-	}
-	if tok != json.Delim('{') {
-		return Field{}, fmt.Errorf("a field is %v, not an object: %w", tok, ErrCorrupt)
+	if p.peek() != '{' {
+		return Field{}, p.another("a field is %.80s, not an object")
 	}
 	var name *string
 	var nullable *bool
 	var f Field
-	err = p.members(func(key string) (err error) {
-		switch key {
+	err := p.object(func(key []byte) (err error) {
+		switch string(key) {
 		case "name":
-			err = decodeMember(p, key, &name)
+			name, err = schemaMember(p, "name", nil, func() (*string, error) {
+				s, err := p.str()
+				return &s, err
+			})
 		case "type":
 			f.Type, err = p.parseType(depth)
 		case "nullable":
-			err = decodeMember(p, key, &nullable)
+			nullable, err = schemaMember(p, "nullable", nil, p.flag)
 		case "metadata":
-			f.Metadata = nil
-			err = decodeMember(p, key, &f.Metadata)
+			f.Metadata, err = schemaMember(p, "metadata", nil, p.fieldMetadata)
 		default:
-			err = p.skip()
+			err = p.unknown()
 		}
 		return err
 	})
@@ -264,4 +271,16 @@ func (p *schemaParser) parseField(depth int) (Field, error) {
 	}
 	f.Name, f.Nullable = *name, *nullable
 	return f, nil
+}
+
+// fieldMetadata reads the metadata of a field, its values byte for byte.
+func (p *schemaParser) fieldMetadata() (map[string]json.RawMessage, error) {
+	m := map[string]json.RawMessage{}
+	err := p.object(func(key []byte) error {
+		name := string(key)
+		text, err := p.raw()
+		m[name] = bytes.Clone(text)
+		return err
+	})
+	return m, err
 }
