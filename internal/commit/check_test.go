@@ -1,6 +1,7 @@
 package commit_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -93,6 +94,7 @@ func winners() map[string][]delta.Action {
 		"adds our file":         {add("new", "2", true)},
 		"our app, lower":        {{Txn: &delta.Txn{AppID: "app", Version: 3}}},
 		"our app, same":         {{Txn: &delta.Txn{AppID: "app", Version: 7}}},
+		"our app, moved back":   {{Txn: &delta.Txn{AppID: "app", Version: -1}}},
 		"other app":             {{Txn: &delta.Txn{AppID: "other", Version: 3}}},
 		"same domain":           {{Domain: &delta.DomainMetadata{Domain: "d"}}},
 		"other domain":          {{Domain: &delta.DomainMetadata{Domain: "e"}}},
@@ -118,6 +120,9 @@ func winners() map[string][]delta.Action {
 		"same protocol":        {{Protocol: &delta.Protocol{MinReaderVersion: 1, MinWriterVersion: 2}}},
 		"protocol upgrade":     {{Protocol: &delta.Protocol{MinReaderVersion: 1, MinWriterVersion: 3}}},
 		"feature that we lack": {{Protocol: &delta.Protocol{MinReaderVersion: 1, MinWriterVersion: 7, WriterFeatures: []string{"someNewFeature"}}}},
+		"feature of readers": {{Protocol: &delta.Protocol{
+			MinReaderVersion: 3, MinWriterVersion: 7, ReaderFeatures: []string{"someNewFeature"}, WriterFeatures: []string{"someNewFeature"},
+		}}},
 	}
 }
 
@@ -140,6 +145,7 @@ var matrix = map[string]string{
 	"adds our file":         "cccNNANccc",
 	"our app, lower":        "cccccccctc",
 	"our app, same":         "cccccccctc",
+	"our app, moved back":   "cccccccctc",
 	"other app":             "cccccccccc",
 	"same domain":           "cccccccccO",
 	"other domain":          "cccccccccc",
@@ -161,6 +167,7 @@ var matrix = map[string]string{
 	"same protocol":         "cccccccccc",
 	"protocol upgrade":      "PPPPPPPPPP",
 	"feature that we lack":  "ffffffffff",
+	"feature of readers":    "ffffffffff",
 }
 
 func letter(v commit.Verdict) string {
@@ -236,10 +243,13 @@ func TestFalseClaimOfBlindness(t *testing.T) {
 	in := *intents()["delete"]
 	in.BlindAppend = true
 	require.False(t, in.Blind())
-	in.Actions = in.Actions[1:]
-	require.False(t, in.Blind())
-	in.Reads = commit.Reads{}
-	require.True(t, in.Blind())
+	reads, removes := in, in
+	reads.Actions = in.Actions[1:]
+	require.False(t, reads.Blind())
+	removes.Reads = commit.Reads{}
+	require.False(t, removes.Blind())
+	reads.Reads = commit.Reads{}
+	require.True(t, reads.Blind())
 }
 
 // What a commit removes counts as read, whatever its planner said.
@@ -273,6 +283,7 @@ func TestRebase(t *testing.T) {
 		"a feature that came and went":             {"append", []string{"feature that we lack", "same protocol"}, commit.TagAnswer{}, commit.Replan, 5},
 		"the tag is applied":                       {"tagged", []string{"our app, same", "append only"}, tag, commit.Skip, 6},
 		"the tag is applied, writing is barred":    {"tagged", []string{"our app, same", "feature that we lack"}, tag, commit.Skip, 6},
+		"the tag is applied, reading is barred":    {"tagged", []string{"our app, same", "feature of readers"}, tag, commit.Stop, 6},
 		"the tag in another table is of no matter": {"tagged", []string{"our app, same", "other table"}, tag, commit.Stop, 6},
 		"a tag that is moved is not skipped":       {"rewind", []string{"other app"}, tag, commit.Compatible, 0},
 		"no winners":                               {"delete", nil, tag, commit.Compatible, 0},
@@ -344,15 +355,27 @@ func TestBody(t *testing.T) {
 	require.Equal(t, []string{"new"}, compaction.Files())
 }
 
-// A commit that only rearranges rows need not be ordered after files that were added; one that also
-// records a tag is looked at like any other.
+// A commit that only rearranges rows need not be ordered after files that were added; one that does
+// more than that, be it to record a tag, is looked at like any other.
 func TestRearranging(t *testing.T) {
 	in := *intents()["compaction"]
 	in.Reads.Touches = inPartition("1")
 	added := &commit.Winner{Version: 5, Actions: winners()["append, same part"]}
 	require.Equal(t, commit.Compatible, commit.Check(&in, base(), added).Kind)
-	in.Tag = &commit.Tag{AppID: "app", Version: 1}
-	require.Equal(t, commit.RuleAdded, commit.Check(&in, base(), added).Rule)
+	for what, more := range map[string]func(*commit.Intent){
+		"a tag":        func(in *commit.Intent) { in.Tag = &commit.Tag{AppID: "app", Version: 1} },
+		"a definition": func(in *commit.Intent) { in.Actions = append(in.Actions, delta.Action{Metadata: metadata(nil)}) },
+		"a domain": func(in *commit.Intent) {
+			in.Actions = append(in.Actions, delta.Action{Domain: &delta.DomainMetadata{Domain: "d"}})
+		},
+		"a file with other rows": func(in *commit.Intent) { in.Actions = append(in.Actions, add("more", "1", true)) },
+		"rows that go":           func(in *commit.Intent) { in.Actions = append(in.Actions, remove("more", true)) },
+	} {
+		also := in
+		also.Actions = slices.Clone(in.Actions)
+		more(&also)
+		require.Equal(t, commit.RuleAdded, commit.Check(&also, base(), added).Rule, what)
+	}
 }
 
 // Records beside the tag's own: its companions in our name space go with it, others were read.

@@ -2,6 +2,7 @@ package commit_test
 
 import (
 	"maps"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -25,6 +26,10 @@ func column(name, typ, rules string) string {
 
 func numbered(id, physical string) string {
 	return `"delta.columnMapping.id":` + id + `,"delta.columnMapping.physicalName":"` + physical + `"`
+}
+
+func nested(name, typ string) string {
+	return `{"name":"` + name + `","type":` + typ + `,"nullable":true,"metadata":{}}`
 }
 
 // What a plan that was made under the one definition stands of the other (§21.5 of the digest of the
@@ -60,6 +65,20 @@ func TestDefinitionChangeOfProperties(t *testing.T) {
 			described(column("a", "long", `"delta.identity.start":1,"delta.identity.step":2`), nil), "the metadata of column a changed", false},
 		{"the record of changes of type goes", described(column("a", "long", `"delta.typeChanges":[{"fromType":"integer","toType":"long"}]`), nil), described(plain, nil), "", false},
 		{"a wider type", described(column("a", "integer", ""), nil), described(column("a", "long", `"delta.typeChanges":[{"fromType":"integer","toType":"long"}]`), nil), "the type of column a changed", false},
+		{"elements that may not be NULL any more", described(nested("a", `{"type":"array","elementType":"long","containsNull":true}`), nil),
+			described(nested("a", `{"type":"array","elementType":"long","containsNull":false}`), nil), "the type of column a changed", false},
+		{"elements of another type", described(nested("a", `{"type":"array","elementType":"integer","containsNull":true}`), nil),
+			described(nested("a", `{"type":"array","elementType":"long","containsNull":true}`), nil), "the type of column a changed", false},
+		{"values that may not be NULL any more", described(nested("a", `{"type":"map","keyType":"string","valueType":"long","valueContainsNull":true}`), nil),
+			described(nested("a", `{"type":"map","keyType":"string","valueType":"long","valueContainsNull":false}`), nil), "the type of column a changed", false},
+		{"keys of another type", described(nested("a", `{"type":"map","keyType":"integer","valueType":"long","valueContainsNull":true}`), nil),
+			described(nested("a", `{"type":"map","keyType":"long","valueType":"long","valueContainsNull":true}`), nil), "the type of column a changed", false},
+		{"values of another type", described(nested("a", `{"type":"map","keyType":"string","valueType":"integer","valueContainsNull":true}`), nil),
+			described(nested("a", `{"type":"map","keyType":"string","valueType":"long","valueContainsNull":true}`), nil), "the type of column a changed", false},
+		{"a field that may not be NULL any more", described(nested("a", `{"type":"struct","fields":[`+column("b", "long", "")+`]}`), nil),
+			described(nested("a", `{"type":"struct","fields":[`+strings.Replace(column("b", "long", ""), "true", "false", 1)+`]}`), nil), "the nullability of column b changed", false},
+		{"partition columns in another order", metadata(func(m *delta.Metadata) { m.PartitionColumns = []string{"p", "x"} }),
+			metadata(func(m *delta.Metadata) { m.PartitionColumns = []string{"x", "p"} }), "the partition columns changed from [p x] to [x p]", false},
 		{"a new column of limited strings", described(plain, nil), described(plain+","+column("b", "string", `"__CHAR_VARCHAR_TYPE_STRING":"char(3)"`), nil), "", false},
 		{"a new column with a default", described(plain, nil), described(plain+","+column("b", "string", `"CURRENT_DEFAULT":"1"`), nil), "column b was added and must be filled", false},
 		{"a new identity column", described(plain, nil), described(plain+","+column("b", "long", `"delta.identity.start":1,"delta.identity.step":1`), nil), "column b was added and must be filled", false},
@@ -125,6 +144,10 @@ func TestChangesOfTheProtocol(t *testing.T) {
 		{why: "both change it", in: blind(delta.Action{Protocol: listed(1, "checkConstraints")}), base: listed(1),
 			winner: []delta.Action{{Protocol: listed(3, "timestampNtz")}}, replan: true, says: "both commits"},
 		{why: "we drop a feature and files come in", in: blind(delta.Action{Protocol: listed(1)}), base: listed(3, "timestampNtz"), winner: []delta.Action{add}, replan: true, says: "drops the feature timestampNtz"},
+		{why: "we drop a feature and a domain comes in", in: blind(delta.Action{Protocol: listed(1)}), base: listed(3, "timestampNtz"),
+			winner: []delta.Action{{Domain: &delta.DomainMetadata{Domain: "d"}}}, replan: true, says: "drops the feature timestampNtz"},
+		{why: "we drop a feature and another definition comes in", in: blind(delta.Action{Protocol: listed(1)}), base: listed(3, "timestampNtz"),
+			otherProper: map[string]string{"owner": "me"}, replan: true, says: "the winner its definition"},
 		{why: "we drop a feature and nothing comes in", in: blind(delta.Action{Protocol: listed(1)}), base: listed(3, "timestampNtz"), winner: nil},
 		{why: "we add a feature and files come in", in: blind(delta.Action{Protocol: listed(3, "timestampNtz")}), base: listed(1), winner: []delta.Action{add}},
 		{why: "row tracking is turned on beside an append", in: blind(), base: listed(1, "rowTracking", "domainMetadata"), otherProper: map[string]string{"delta.enableRowTracking": "true"}},

@@ -177,13 +177,15 @@ func TestAppliedTag(t *testing.T) {
 
 // The forms in which engines write the version of a RESTORE.
 func TestRestoreVersionForms(t *testing.T) {
-	for _, form := range []any{json.Number("0"), "0", `"0"`, float64(0), int64(0)} {
-		log := history("", "t1 +a", "r0 -a", "+b")
-		log[2][0].CommitInfo.OperationParameters["version"] = form
-		log[2][1].Remove.Path = "so that the files do not tell"
-		got, _ := ask(t, log, 1, 0)
-		require.Equal(t, commit.Restored, got.Status, "%T %v", form, form)
-		require.EqualValues(t, 2, got.RestoredBy)
+	for _, form := range []any{json.Number("1"), "1", `"1"`, float64(1), int64(1)} {
+		log := history("", "t1 +a", "t2 +b", "r1 -b", "+c")
+		log[3][0].CommitInfo.OperationParameters["version"] = form
+		log[3][1].Remove.Path = "so that the files do not tell"
+		for version, want := range map[int64]commit.TagStatus{1: commit.Applied, 2: commit.Restored} {
+			got, _ := ask(t, log, version, 0)
+			require.Equal(t, want, got.Status, "%T %v", form, form)
+			require.EqualValues(t, 3, got.RestoredBy)
+		}
 	}
 }
 
