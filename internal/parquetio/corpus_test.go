@@ -180,6 +180,9 @@ func TestCorpusCheckpoints(t *testing.T) {
 
 // TestCorpusTables reads the data files of each table with the table's own schema.
 func TestCorpusTables(t *testing.T) {
+	if testing.Short() {
+		t.Skip("TestCorpusData reads the same files on one goroutine, too")
+	}
 	root := corpus(t)
 	schemas := map[string]*arrow.Schema{}
 	tables, files, rows := map[string]bool{}, 0, int64(0)

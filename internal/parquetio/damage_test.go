@@ -105,7 +105,7 @@ func allocated() uint64 {
 // TestDamage reads mutants of sound files: each ends in success or in an error that names the file, takes bounded
 // memory and gives all of it back. IDEM_MUTANTS is the number for each seed.
 func TestDamage(t *testing.T) {
-	n := 100
+	n := fewer(100)
 	if v, err := strconv.Atoi(os.Getenv("IDEM_MUTANTS")); err == nil {
 		n = v
 	}

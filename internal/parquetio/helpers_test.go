@@ -38,6 +38,14 @@ func checked(t testing.TB) memory.Allocator {
 	return mem
 }
 
+// fewer is n, and a tenth of it under the race detector, for which a file is one goroutine.
+func fewer(n int) int {
+	if testing.Short() {
+		return n / 10
+	}
+	return n
+}
+
 func field(name string, t arrow.DataType) arrow.Field {
 	return arrow.Field{Name: name, Type: t, Nullable: true}
 }

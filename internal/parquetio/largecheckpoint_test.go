@@ -43,6 +43,9 @@ func TestCheckpointsOfLongTexts(t *testing.T) {
 			return delta.Action{Add: &delta.Add{Path: fmt.Sprint(i), Size: 1, PartitionValues: map[string]*string{}, Tags: map[string]string{"a": text(100 << 10), "b": spaces[:100<<10]}}}
 		}},
 	} {
+		if testing.Short() && c.n > 1 {
+			continue
+		}
 		t.Run(c.why, func(t *testing.T) {
 			var out bytes.Buffer
 			_, _, err := parquetio.Parquet{}.WriteCheckpoint(&out, func(yield func(delta.Action) bool) {

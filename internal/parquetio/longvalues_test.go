@@ -42,7 +42,6 @@ type longCase struct {
 	col     arrow.Field
 	fill    func(array.Builder)
 	refused string // codecs that cannot hold it, all if "*"
-	large   bool
 }
 
 func appendText(s string) func(int, array.Builder) {
@@ -51,6 +50,9 @@ func appendText(s string) func(int, array.Builder) {
 
 // Rows are never written that cannot be read again: what a reader takes for too much is refused before.
 func TestLongTextsThatAreWrittenAreRead(t *testing.T) {
+	if testing.Short() {
+		t.Skip("with -short nothing is long: a file is one goroutine")
+	}
 	text := field("v", arrow.BinaryTypes.String)
 	spaces, mb := strings.Repeat(" ", 256<<20), long(1<<20)
 	for _, c := range []longCase{
@@ -58,24 +60,24 @@ func TestLongTextsThatAreWrittenAreRead(t *testing.T) {
 			for i := range 3000 {
 				b.(*array.StringBuilder).Append(spaces[:20_000+i])
 			}
-		}, "", false},
+		}, ""},
 		{"one text again and again", text, func(b array.Builder) {
 			for range 40 {
 				b.(*array.StringBuilder).Append(mb)
 			}
-		}, "", false},
+		}, ""},
 		{"many texts of a megabyte", text, func(b array.Builder) {
 			for i := range 40 {
 				b.(*array.StringBuilder).Append(mb[i:])
 			}
-		}, "", false},
+		}, ""},
 		{"texts of 11 megabytes that compress", text, func(b array.Builder) {
 			for i := range 3 {
 				b.(*array.StringBuilder).Append(spaces[:11<<20+i])
 			}
-		}, "", false},
-		{"a text of 20 megabytes", text, func(b array.Builder) { b.(*array.StringBuilder).Append(strings.Repeat(mb[:1<<19], 40)) }, "", false},
-		{"a text of 20 megabytes that compresses", text, func(b array.Builder) { b.(*array.StringBuilder).Append(spaces[:20<<20]) }, "zstd", false},
+		}, ""},
+		{"a text of 20 megabytes", text, func(b array.Builder) { b.(*array.StringBuilder).Append(strings.Repeat(mb[:1<<19], 40)) }, ""},
+		{"a text of 20 megabytes that compresses", text, func(b array.Builder) { b.(*array.StringBuilder).Append(spaces[:20<<20]) }, "zstd"},
 		{"a text of 9 megabytes again and again", text, func(b array.Builder) {
 			for i := range 12 {
 				b.(*array.StringBuilder).Append(strings.Repeat(mb, 9))
@@ -84,8 +86,8 @@ func TestLongTextsThatAreWrittenAreRead(t *testing.T) {
 					b.AppendNull()
 				}
 			}
-		}, "", false},
-		{"a text of 257 megabytes", text, func(b array.Builder) { b.(*array.StringBuilder).Append(spaces + "x") }, "*", true},
+		}, ""},
+		{"a text of 257 megabytes", text, func(b array.Builder) { b.(*array.StringBuilder).Append(spaces + "x") }, "*"},
 	} {
 		c.check(t)
 	}
@@ -99,34 +101,31 @@ func TestLongListsThatAreWrittenAreRead(t *testing.T) {
 	numbers := field("v", arrow.ListOf(arrow.PrimitiveTypes.Int64))
 	spaces, mb := strings.Repeat(" ", 20_000), long(1<<20)
 	for _, c := range []longCase{
-		{"a list of texts that compress", texts, func(b array.Builder) { listOf(b, 2000, appendText(spaces)) }, "v2 zstd", false},
+		{"a list of texts that compress", texts, func(b array.Builder) { listOf(b, 2000, appendText(spaces)) }, "v2 zstd"},
 		{"lists of texts", texts, func(b array.Builder) {
 			for range 20 {
 				listOf(b, 5, appendText(mb))
 				b.AppendNull()
 			}
-		}, "", false},
-		{"a list of 260 texts of a megabyte", texts, func(b array.Builder) { listOf(b, 260, appendText(mb)) }, "v2", true},
+		}, ""},
+		{"a list of 260 texts of a megabyte", texts, func(b array.Builder) { listOf(b, 260, appendText(mb)) }, "v2"},
 		{"a list of three million numbers", numbers, func(b array.Builder) {
 			listOf(b, 3_000_000, func(_ int, b array.Builder) { b.(*array.Int64Builder).Append(0) })
-		}, "*", false},
+		}, "*"},
 		{"a list of three million numbers that differ", numbers, func(b array.Builder) {
 			listOf(b, 3_000_000, func(i int, b array.Builder) { b.(*array.Int64Builder).Append(int64(i) * 0x9e3779b97f4a7c1) })
-		}, "", false},
+		}, ""},
 		{"a list of two million numbers", numbers, func(b array.Builder) {
 			b.AppendNull()
 			listOf(b, 2_000_000, func(_ int, b array.Builder) { b.(*array.Int64Builder).Append(0) })
 			b.AppendNull()
-		}, "", false},
+		}, ""},
 	} {
 		c.check(t)
 	}
 }
 
 func (c longCase) check(t *testing.T) {
-	if c.large && testing.Short() {
-		return
-	}
 	s := arrow.NewSchema([]arrow.Field{c.col}, nil)
 	b := array.NewRecordBuilder(memory.DefaultAllocator, s)
 	c.fill(b.Field(0))
@@ -134,7 +133,7 @@ func (c longCase) check(t *testing.T) {
 	b.Release()
 	for _, codec := range []string{"snappy", "zstd", "none"} {
 		for _, v2 := range []bool{false, true} {
-			if (v2 || testing.Short()) && codec != "zstd" {
+			if v2 && codec != "zstd" {
 				continue // the same in less time
 			}
 			t.Run(fmt.Sprintf("%s, %s, v2=%t", c.why, codec, v2), func(t *testing.T) {

@@ -20,9 +20,9 @@ func TestPagesOfVersion2(t *testing.T) {
 				if seed == 0 {
 					s = flatSchema()
 				}
-				batch := randomBatch(mem, s, 3000, seed)
+				batch := randomBatch(mem, s, fewer(3000), seed)
 				defer batch.Release()
-				data := writeFile(t, parquetio.WriteOptions{Codec: codec, PageV2: v2, RowGroupRows: 1300, Allocator: mem}, s, batch)
+				data := writeFile(t, parquetio.WriteOptions{Codec: codec, PageV2: v2, RowGroupRows: int64(fewer(1300)), Allocator: mem}, s, batch)
 				got, err := readAll(t.Context(), source("f", data), s, parquetio.ReadOptions{Allocator: mem})
 				require.NoError(t, err)
 				requireSame(t, s, got, batch)

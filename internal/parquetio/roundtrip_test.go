@@ -16,13 +16,13 @@ func TestRoundTrip(t *testing.T) {
 		for _, codec := range []string{"", "snappy", "zstd", "gzip", "none", "lz4_raw"} {
 			t.Run(name+"/codec="+codec, func(t *testing.T) {
 				mem := checked(t)
-				a, b := randomBatch(mem, s, 5000, 1), randomBatch(mem, s, 6000, 2)
+				a, b := randomBatch(mem, s, fewer(5000), 1), randomBatch(mem, s, fewer(6000), 2)
 				defer a.Release()
 				defer b.Release()
-				part := b.NewSlice(77, 5001)
+				part := b.NewSlice(77, int64(fewer(5010)))
 				defer part.Release()
-				data := writeFile(t, parquetio.WriteOptions{Codec: codec, RowGroupRows: 4096, Allocator: mem}, s, a, part)
-				got, err := readAll(t.Context(), source("f", data), s, parquetio.ReadOptions{BatchRows: 1000, Allocator: mem})
+				data := writeFile(t, parquetio.WriteOptions{Codec: codec, RowGroupRows: int64(fewer(4100)), Allocator: mem}, s, a, part)
+				got, err := readAll(t.Context(), source("f", data), s, parquetio.ReadOptions{BatchRows: fewer(1000), Allocator: mem})
 				require.NoError(t, err)
 				defer got.Release()
 				requireSame(t, s, got, a, part)
@@ -35,7 +35,7 @@ func TestRoundTrip(t *testing.T) {
 func TestBytesAreDeterministic(t *testing.T) {
 	mem := checked(t)
 	for _, s := range []*arrow.Schema{flatSchema(), nestedSchema()} {
-		a := randomBatch(mem, s, 9000, 3)
+		a := randomBatch(mem, s, fewer(9000), 3)
 		o := parquetio.WriteOptions{Allocator: mem}
 		require.Equal(t, writeFile(t, o, s, a), writeFile(t, o, s, a))
 		a.Release()

@@ -34,9 +34,9 @@ func (f *full) Write(p []byte) (int, error) {
 func TestWritersReportAFullDisk(t *testing.T) {
 	mem := checked(t)
 	s := flatSchema()
-	b := randomBatch(mem, s, 10000, 1)
+	b := randomBatch(mem, s, fewer(10000), 1)
 	defer b.Release()
-	o := parquetio.WriteOptions{RowGroupRows: 3000, Allocator: mem}
+	o := parquetio.WriteOptions{RowGroupRows: int64(fewer(3000)), Allocator: mem}
 	size := len(writeFile(t, o, s, b))
 	for left := 0; left < size; left += size/23 + 1 {
 		w, err := parquetio.Parquet{}.NewWriter(&full{left}, s, o)
@@ -50,7 +50,7 @@ func TestWritersReportAFullDisk(t *testing.T) {
 func TestAbortGivesEverythingBack(t *testing.T) {
 	mem := checked(t)
 	s := nestedSchema()
-	b := randomBatch(mem, s, 10000, 1)
+	b := randomBatch(mem, s, fewer(10000), 1)
 	defer b.Release()
 	for batches := range 3 {
 		var out bytes.Buffer
