@@ -76,10 +76,10 @@ func (e *evolver) structure(s *Struct, fields []arrow.Field, path string, depth 
 	if err := refuseArrowTwins(fields, path); err != nil {
 		return nil, err
 	}
-	out := s
+	out, at := s, s.positions()
 	for _, f := range fields {
 		field, err := Field{}, error(nil)
-		i := out.Index(f.Name)
+		i := at.index(f.Name) // rows have no twins: what is added is not asked for again
 		if i >= 0 {
 			field = out.Fields[i]
 			field.Type, err = e.within(field.Type, f.Type, path+field.Name, depth+1)

@@ -232,6 +232,19 @@ func TestEvolvedProperty(t *testing.T) {
 	})
 }
 
+// Who looks for many columns finds those that one look finds, twins as well.
+func TestPositionsAreThoseOfIndex(t *testing.T) {
+	name := rapid.SampledFrom([]string{"", "a", "A", "bc", "bC", "Bc", "É", "é", "K", "\u212a"})
+	rapid.Check(t, func(t *rapid.T) {
+		s := &delta.Struct{}
+		for _, n := range rapid.SliceOfN(name, 0, 6).Draw(t, "columns") {
+			s.Fields = append(s.Fields, field(n, delta.Long))
+		}
+		n := name.Draw(t, "looked for")
+		require.Equal(t, s.Index(n), delta.Positions(s)(n))
+	})
+}
+
 // drawFields makes columns of few names, so that two schemas meet.
 func drawFields(t *rapid.T, depth int) []delta.Field {
 	names := rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"a", "B", "c", "D"}), 1, 3, strings.ToLower).Draw(t, "names")

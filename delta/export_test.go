@@ -30,3 +30,6 @@ func PropertyValues() map[string]string {
 	}
 	return out
 }
+
+// Positions finds columns as those do that look for many.
+func Positions(s *Struct) func(name string) int { return s.positions().index }

@@ -130,6 +130,27 @@ func (s *Struct) Index(name string) int {
 	return slices.IndexFunc(s.Fields, func(f Field) bool { return foldName(f.Name) == folded })
 }
 
+// positions finds columns as Index does, in one step each: for those who look for as many as there are.
+type positions struct{ exact, folded map[string]int }
+
+func (s *Struct) positions() positions {
+	p := positions{make(map[string]int, len(s.Fields)), make(map[string]int, len(s.Fields))}
+	for i := len(s.Fields) - 1; i >= 0; i-- { // of twins the first
+		p.exact[s.Fields[i].Name], p.folded[foldName(s.Fields[i].Name)] = i, i
+	}
+	return p
+}
+
+func (p positions) index(name string) int {
+	if i, ok := p.exact[name]; ok {
+		return i
+	}
+	if i, ok := p.folded[foldName(name)]; ok {
+		return i
+	}
+	return -1
+}
+
 // foldName is the one relation under which column names are equal.
 func foldName(name string) string { return strings.ToLower(name) }
 
