@@ -83,12 +83,13 @@ func (f *fixture) cancelledAt(i int) context.Context {
 
 func TestContextCancelledAtEveryStoreOperation(t *testing.T) {
 	for _, op := range operations {
-		f := worn(t)
+		set := worn(t).copies()
+		f := set(t)
 		_, err := op.run(t.Context(), f.table)
 		require.NoError(t, err)
 		for i := 1; i <= f.store.Calls(); i++ {
 			t.Run(fmt.Sprintf("%s/%d", op.name, i), func(t *testing.T) {
-				f := worn(t)
+				f := set(t)
 				before := f.rows()
 				_, err := op.run(f.cancelledAt(i), f.table)
 				if err != nil && !errors.Is(err, idem.ErrUnknownOutcome) {
@@ -183,17 +184,14 @@ var several = []struct {
 // and calling again goes on.
 func TestOperationsOfSeveralCommitsSayWhatIsDone(t *testing.T) {
 	for _, op := range several {
-		begin := func(t *testing.T) *fixture {
-			f := newFixture(t, idem.Definition{Properties: op.properties})
-			f.append(row{"a", 1, "x"}, row{"a", 2, "y"}, row{"a", 3, "y"}, row{"a", 4, "y"})
-			f.delete("id = 1")
-			f.append(row{"b", 7, "x"})
-			f.delete("id = 7")
-			f.clock.now = f.clock.now.Add(8 * day)
-			f.store.Reset()
-			return f
-		}
-		f := begin(t)
+		f := newFixture(t, idem.Definition{Properties: op.properties})
+		f.append(row{"a", 1, "x"}, row{"a", 2, "y"}, row{"a", 3, "y"}, row{"a", 4, "y"})
+		f.delete("id = 1")
+		f.append(row{"b", 7, "x"})
+		f.delete("id = 7")
+		f.clock.now = f.clock.now.Add(8 * day)
+		begin := f.copies()
+		f = begin(t)
 		require.NoError(t, op.run(t.Context(), f.table))
 		moved := 0
 		for i := 1; i <= f.store.Calls(); i++ {

@@ -117,6 +117,22 @@ func (f *fixture) other() *idem.Table {
 	return t
 }
 
+// copies gives what makes copies of the table as it is now: each in a store of its own, on the one clock, which is set back.
+func (f *fixture) copies() func(t *testing.T) *fixture {
+	mem, now := f.mem.Clone(), f.clock.now
+	return func(t *testing.T) *fixture {
+		f.clock.now = now
+		c := &fixture{t: t, clock: f.clock, mem: mem.Clone(), unchecked: f.unchecked}
+		c.store = storetest.NewFaulty(c.mem)
+		var err error
+		c.table, err = idem.OpenStore(t.Context(), c.store, c.options())
+		require.NoError(t, err)
+		c.store.Reset()
+		t.Cleanup(c.check)
+		return c
+	}
+}
+
 func (f *fixture) append(list ...row) *idem.Result {
 	res, err := f.table.Append(f.t.Context(), rowsOf(list...), idem.Append{Reason: "test"})
 	require.NoError(f.t, err)

@@ -124,14 +124,13 @@ func TestFaultSweepOfWhatLooksAfterTheLog(t *testing.T) {
 		"compact":    func(table *idem.Table) error { _, err := maintain.CompactLog(t.Context(), table, 5, 6); return err },
 		"checkpoint": func(table *idem.Table) error { _, err := maintain.Checkpoint(t.Context(), table); return err },
 	} {
-		f := aged(t)
-		want := f.rows()
-		f.store.Reset()
-		require.NoError(t, run(f.table), name)
-		for i := 1; i <= f.store.Calls(); i++ {
+		old := aged(t)
+		want, set := old.rows(), old.copies()
+		sound := set(t)
+		require.NoError(t, run(sound.table), name)
+		for i := 1; i <= sound.store.Calls(); i++ {
 			for _, kind := range []storetest.Kind{storetest.FailBefore, storetest.FailAfter, storetest.Timeout, storetest.LostAnswer, storetest.TornRead, storetest.CrashBefore, storetest.CrashAfter} {
-				f := aged(t)
-				f.store.Reset()
+				f := set(t)
 				f.store.Before = func(c storetest.Call) storetest.Fault {
 					if c.Index == i {
 						return storetest.Fault{Kind: kind}

@@ -303,19 +303,16 @@ func TestOptimizeBesideOtherWriters(t *testing.T) {
 
 func TestOptimizeFaultSweep(t *testing.T) {
 	want := []string{"a/1/x", "a/2/x", "b/3/x"}
-	set := func() *fixture {
-		f := newFixture(t, idem.Definition{PartitionBy: []string{"p"}})
-		for _, r := range []row{{"a", 1, "x"}, {"a", 2, "x"}, {"b", 3, "x"}} {
-			f.append(r)
-		}
-		f.store.Reset()
-		return f
+	f := newFixture(t, idem.Definition{PartitionBy: []string{"p"}})
+	for _, r := range []row{{"a", 1, "x"}, {"a", 2, "x"}, {"b", 3, "x"}} {
+		f.append(r)
 	}
-	f := set()
+	set := f.copies()
+	f = set(t)
 	f.optimize(maintain.Optimize{})
 	for i := 1; i <= f.store.Calls(); i++ {
 		for _, kind := range []storetest.Kind{storetest.FailBefore, storetest.FailAfter, storetest.Timeout, storetest.LostAnswer, storetest.LateEffect, storetest.TornRead, storetest.DiskFull, storetest.CrashBefore, storetest.CrashAfter} {
-			f := set()
+			f := set(t)
 			f.store.Before = func(c storetest.Call) storetest.Fault {
 				if c.Index == i {
 					return storetest.Fault{Kind: kind}

@@ -300,19 +300,16 @@ func TestATagThatWasRestoredAwayOutlivesTheLog(t *testing.T) {
 }
 
 func TestRestoreFaultSweep(t *testing.T) {
-	set := func() *fixture {
-		f := newFixture(t, idem.Definition{})
-		f.loaded(1)
-		f.loaded(2)
-		f.delete("id = 1")
-		f.store.Reset()
-		return f
-	}
-	f := set()
+	f := newFixture(t, idem.Definition{})
+	f.loaded(1)
+	f.loaded(2)
+	f.delete("id = 1")
+	set := f.copies()
+	f = set(t)
 	f.restore(maintain.Version(1))
 	for i := 1; i <= f.store.Calls(); i++ {
 		for _, kind := range []storetest.Kind{storetest.FailBefore, storetest.FailAfter, storetest.Timeout, storetest.LostAnswer, storetest.LateEffect, storetest.Conflict, storetest.Throttle, storetest.TornRead, storetest.CrashBefore, storetest.CrashAfter} {
-			f := set()
+			f := set(t)
 			f.store.Before = func(c storetest.Call) storetest.Fault {
 				if c.Index == i {
 					return storetest.Fault{Kind: kind}

@@ -249,20 +249,17 @@ func TestVacuumRefusesATableThatItCannotWrite(t *testing.T) {
 }
 
 func TestVacuumFaultSweep(t *testing.T) {
-	set := func() *fixture {
-		f := newFixture(t, idem.Definition{})
-		f.append(row{"a", 1, "x"})
-		f.append(row{"a", 2, "y"})
-		f.delete("id = 1")
-		f.clock.now = f.clock.now.Add(8 * day)
-		f.store.Reset()
-		return f
-	}
-	f := set()
+	f := newFixture(t, idem.Definition{})
+	f.append(row{"a", 1, "x"})
+	f.append(row{"a", 2, "y"})
+	f.delete("id = 1")
+	f.clock.now = f.clock.now.Add(8 * day)
+	set := f.copies()
+	f = set(t)
 	f.vacuum(maintain.Vacuum{})
 	for i := 1; i <= f.store.Calls(); i++ {
 		for _, kind := range []storetest.Kind{storetest.FailBefore, storetest.FailAfter, storetest.Timeout, storetest.LostAnswer, storetest.Denied, storetest.CrashBefore, storetest.CrashAfter} {
-			f := set()
+			f := set(t)
 			f.store.Before = func(c storetest.Call) storetest.Fault {
 				if c.Index == i {
 					return storetest.Fault{Kind: kind}
