@@ -74,6 +74,9 @@ func everyTable() []features {
 func TestNothingIsLeftOfAPlanThatFails(t *testing.T) {
 	mem := checked(t)
 	kinds := []storetest.Kind{storetest.FailBefore, storetest.LostAnswer, storetest.Duplicate}
+	if testing.Short() {
+		kinds = kinds[1:2] // a plan is one goroutine here, however an operation fails
+	}
 	for _, what := range everyTable() {
 		for _, verb := range cuts() {
 			f := newFeatured(t, mem, what)
