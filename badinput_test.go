@@ -3,6 +3,8 @@ package idem_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -211,6 +213,26 @@ func TestBadRowsAreRefusedAndNothingChanges(t *testing.T) {
 			_, err := t.ReplaceWhere(ctx, rowsOf(order{"d1", 1, 1, "a"}), idem.ReplaceWhere{Where: "id >= 1", MaxShrink: 0.5})
 			return err
 		}, []string{"MaxShrink", "partial"}},
+		{"a new table that is suspiciously small", func(ctx context.Context, t *idem.Table) error {
+			_, err := t.ReplaceAll(ctx, rowsOf(order{"d1", 1, 1, "a"}), idem.ReplaceAll{MaxShrink: 0.5})
+			return err
+		}, []string{"MaxShrink", "partial"}},
+		{"a fraction of a slice that is no number", func(ctx context.Context, t *idem.Table) error {
+			_, err := t.ReplaceWhere(ctx, rowsOf(order{"d1", 1, 1, "a"}), idem.ReplaceWhere{Where: "id >= 1", MaxShrink: math.NaN()})
+			return err
+		}, []string{"MaxShrink is NaN"}},
+		{"a fraction of the table that is no number", func(ctx context.Context, t *idem.Table) error {
+			_, err := t.ReplaceAll(ctx, rowsOf(order{"d1", 1, 1, "a"}), idem.ReplaceAll{MaxShrink: math.NaN()})
+			return err
+		}, []string{"MaxShrink is NaN"}},
+		{"no rows for a slice, under a tag", func(ctx context.Context, t *idem.Table) error {
+			_, err := t.ReplaceWhere(ctx, rowsOf(), idem.ReplaceWhere{Where: "id >= 1", Txn: tagged})
+			return err
+		}, []string{"AllowEmpty"}},
+		{"no rows for the table, under a tag", func(ctx context.Context, t *idem.Table) error {
+			_, err := t.ReplaceAll(ctx, rowsOf(), idem.ReplaceAll{Txn: tagged})
+			return err
+		}, []string{"AllowEmpty"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			mem, table := strict(t)
@@ -480,6 +502,13 @@ func TestViewsOfOlderVersions(t *testing.T) {
 		require.Len(t, scanned(t, old), int(v))
 		_, err = old.Append(t.Context(), rowsOf(order{"d1", 1, 1, "x"}), idem.Append{Reason: "test"})
 		require.ErrorIs(t, err, idem.ErrInput, "a view is read-only")
+		writes := tries(t, t.Context(), old, idem.Txn{AppID: "a", Version: 1}, "")
+		writes["RewindTxn"] = func() error { _, err := old.RewindTxn(t.Context(), "a", -1); return err }
+		for name, verb := range writes {
+			err := verb()
+			require.ErrorIs(t, err, idem.ErrInput, name)
+			require.ErrorContains(t, err, fmt.Sprintf("this is a view of version %d", v), name)
+		}
 	}
 	_, err = table.At(t.Context(), 13)
 	require.ErrorIs(t, err, idem.ErrInput)

@@ -68,6 +68,28 @@ func TestTextThatIsNotUTF8IsRefused(t *testing.T) {
 	}
 }
 
+func TestNotesAreKept(t *testing.T) {
+	for name := range tries(t, t.Context(), nil, idem.Txn{}, "") {
+		t.Run(name, func(t *testing.T) {
+			table, _, err := idem.CreateStore(t.Context(), store.NewMem(), idem.Definition{Schema: givenColumns}, idem.Options{})
+			require.NoError(t, err)
+			_, err = table.Append(t.Context(), idemtest.Rows(t, givenColumns, []any{1, "y"}), idem.Append{Reason: "test"})
+			require.NoError(t, err)
+			require.NoError(t, tries(t, t.Context(), table, idem.Txn{AppID: "a", Version: 1}, "why")[name]())
+			want := "why"
+			if name == "AppendWithTxn" { // it has no note
+				want = ""
+			}
+			for c, err := range table.History(t.Context()) {
+				require.NoError(t, err)
+				require.EqualValues(t, 2, c.Version)
+				require.Equal(t, want, c.Info.UserMetadata)
+				break
+			}
+		})
+	}
+}
+
 func TestVerbsRefuseWhatIsNil(t *testing.T) {
 	var none context.Context
 	table, _, err := idem.CreateStore(t.Context(), store.NewMem(), idem.Definition{Schema: givenColumns}, idem.Options{})

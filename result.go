@@ -103,8 +103,9 @@ type Result struct {
 	// (delta.setTransactionRetentionDuration): there the guard of a tag ends. 0 means never.
 	TxnRetention time.Duration
 
-	// TxnHorizon is the oldest version whose commit the log still has: a RESTORE before it is not
-	// seen by the check that gives ErrRestored. -1 if there was no tag.
+	// TxnHorizon is the oldest version whose commit the check looked at that gives ErrRestored: it goes back
+	// to the commit that settles the answer or, where that was cleaned away, as far as the log does, and then a
+	// RESTORE before it is not seen. Of a call that committed it is its own version; -1 if there was no tag.
 	TxnHorizon int64
 }
 

@@ -79,6 +79,24 @@ func TestSecondCallOfAppendWithTxn(t *testing.T) {
 		require.False(t, res.PayloadUnknown)
 		require.Len(t, f.rows(), 2)
 	})
+	t.Run("the result says back to which version was looked", func(t *testing.T) {
+		f := newFixture(t)
+		res, err := f.table.Append(t.Context(), rowsOf(first...), idem.Append{Reason: "test"})
+		require.NoError(t, err)
+		require.EqualValues(t, -1, res.TxnHorizon, "without a tag nothing is looked for")
+		res, err = f.table.AppendWithTxn(t.Context(), rowsOf(first...), tagged)
+		require.NoError(t, err)
+		require.EqualValues(t, 2, res.TxnHorizon)
+		for range 3 {
+			_, err := f.table.Append(t.Context(), rowsOf(first...), idem.Append{Reason: "test"})
+			require.NoError(t, err)
+		}
+		res, err = f.table.AppendWithTxn(t.Context(), rowsOf(first...), tagged)
+		require.NoError(t, err)
+		require.Equal(t, idem.AlreadyApplied, res.Outcome)
+		require.EqualValues(t, 5, res.Version)
+		require.EqualValues(t, 2, res.TxnHorizon)
+	})
 	t.Run("a record without a digest is PayloadUnknown", func(t *testing.T) {
 		f := begin(t, tagged)
 		verified := tagged
@@ -766,5 +784,31 @@ func TestThePayloadIsThatOfTheRowsLastWritten(t *testing.T) {
 		res, err := f.other().AppendWithTxn(t.Context(), rowsOf(a...), verified)
 		require.NoError(t, err)
 		require.True(t, res.PayloadUnknown)
+	})
+	t.Run("beside a later batch", func(t *testing.T) {
+		f := newFixture(t)
+		_, err := f.table.AppendWithTxn(t.Context(), rowsOf(a...), verified)
+		require.NoError(t, err)
+		f.restore(0)
+		later, again := verified, verified
+		later.Version, again.Reapply = verified.Version+1, true
+		for _, c := range []struct {
+			txn  idem.Txn
+			rows []order
+		}{{later, b}, {again, a}} {
+			res, err := f.other().AppendWithTxn(t.Context(), rowsOf(c.rows...), c.txn)
+			require.NoError(t, err)
+			require.Equal(t, idem.Committed, res.Outcome)
+		}
+		res, err := f.other().AppendWithTxn(t.Context(), rowsOf(a...), verified)
+		require.NoError(t, err)
+		require.Equal(t, idem.AlreadyApplied, res.Outcome)
+		require.True(t, res.PayloadUnknown, "no digest of these rows is kept")
+		res, err = f.other().AppendWithTxn(t.Context(), rowsOf(b...), later)
+		require.NoError(t, err)
+		require.Equal(t, idem.AlreadyApplied, res.Outcome)
+		require.False(t, res.PayloadUnknown)
+		_, err = f.other().AppendWithTxn(t.Context(), rowsOf(a...), later)
+		require.ErrorIs(t, err, idem.ErrPayload)
 	})
 }

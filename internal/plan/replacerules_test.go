@@ -1,10 +1,12 @@
 package plan_test
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"testing"
 
+	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/stretchr/testify/require"
 
 	"github.com/idemtable/idem/delta"
@@ -177,5 +179,47 @@ func TestRowsForWhichAConditionIsNullStay(t *testing.T) {
 		want.add(append(null, entry{"mon", 2, "z", 2})...)
 		require.Equal(t, want, f.rows(), "%s", what)
 		f.check()
+	}
+}
+
+// TestRowsThatDifferWhenTheyAreReadAgainAreRefused: what was compared with the slice is what is written, or
+// nothing is.
+func TestRowsThatDifferWhenTheyAreReadAgainAreRefused(t *testing.T) {
+	mem := checked(t)
+	first := []entry{{"sun", 1, "n", 1}, {"sun", 2, "n", 2}}
+	for _, c := range []struct {
+		why     string
+		again   []entry
+		refused bool
+	}{
+		{"the same rows", first, false},
+		{"in another order", []entry{first[1], first[0]}, false},
+		{"another value", []entry{first[0], {"sun", 2, "o", 2}}, true},
+		{"a row less", first[:1], true},
+		{"a row more", append(slices.Clone(first), first[0]), true},
+		{"no row", nil, true},
+	} {
+		for _, slice := range []expr.Expr{nil, mustParse("day = 'sun'")} {
+			t.Run(fmt.Sprintf("%s, whole=%t", c.why, slice == nil), func(t *testing.T) {
+				f := newFeatured(t, mem, features{})
+				f.append(week...)
+				in := f.reader(first)
+				given := &struct{ array.RecordReader }{in}
+				p := &plan.Replace{Env: f.env, Where: slice, Input: plan.Input{Reader: given, Rewind: func(context.Context) error {
+					given.RecordReader = f.reader(c.again)
+					return nil
+				}}}
+				proposal, err := p.Plan(t.Context(), f.snap)
+				p.Close()
+				if c.refused {
+					require.ErrorIs(t, err, delta.ErrInput)
+					require.ErrorContains(t, err, "must repeat itself")
+					require.Len(t, f.objects(), 1, "what was written is removed")
+					return
+				}
+				require.NoError(t, err)
+				require.True(t, f.land(proposal))
+			})
+		}
 	}
 }
