@@ -261,6 +261,32 @@ func TestDeleteDelete(t *testing.T) {
 	require.Equal(t, commit.Replan, v.Kind)
 }
 
+// Files are compared by their decoded keys, however a commit spells their paths.
+func TestPathsOfWinnersAreDecoded(t *testing.T) {
+	const key = "p=a%20b/f"
+	in := *intents()["compaction"]
+	in.Reads, in.Actions = commit.Reads{}, []delta.Action{remove(key, true), add("new%", "1", true)}
+	for _, root := range []string{"", "mem:///"} {
+		for rule, a := range map[commit.Rule]delta.Action{
+			commit.RuleDeleteDelete: {Remove: &delta.Remove{Path: root + "p=a%2520b/f"}},
+			commit.RuleAddAdd:       {Add: &delta.Add{Path: root + "new%25"}},
+		} {
+			v := commit.Check(&in, base(), commit.NewWinner("mem:///", 5, []delta.Action{a}))
+			require.Equal(t, rule, v.Rule, "%q", root)
+			require.Empty(t, keyOf(a), "the commit stays as it was read")
+		}
+	}
+	none := commit.NewWinner("mem:///", 5, []delta.Action{{Remove: &delta.Remove{Path: "../" + key}}, {Remove: &delta.Remove{Path: "s3://b/" + key}}})
+	require.Equal(t, commit.Compatible, commit.Check(&in, base(), none).Kind, "what is elsewhere is none of ours")
+}
+
+func keyOf(a delta.Action) string {
+	if a.Add != nil {
+		return a.Add.Key
+	}
+	return a.Remove.Key
+}
+
 func TestRebase(t *testing.T) {
 	in, out := intents(), winners()
 	list := func(names ...string) (ws []*commit.Winner) {

@@ -196,3 +196,67 @@ func TestTheMarkOfRowIDsOnlyRises(t *testing.T) {
 		}
 	})
 }
+
+// TestRecordsOfWhatWasTakenBack: what a commit makes of them, so that they say the same once the log is cleaned up.
+func TestRecordsOfWhatWasTakenBack(t *testing.T) {
+	const none = commit.Cleared
+	from, upTo := commit.GapAppIDs(0, "app")
+	record := func(app string, version int64) delta.Action {
+		return delta.Action{Txn: &delta.Txn{AppID: app, Version: version}}
+	}
+	gap := func(a, b int64) []delta.Action { return []delta.Action{record(from, a), record(upTo, b)} }
+	undone := func(v int64) delta.Action { return record(commit.UndoneAppID("app"), v) }
+	for _, c := range []struct {
+		why    string
+		have   []delta.Action
+		write  int64
+		rewind bool
+		want   map[string]int64 // what is written beside the tag's own record
+	}{
+		{"the version that was taken back is written again", []delta.Action{record("app", 2), undone(1)}, 2, false, map[string]int64{commit.UndoneAppID("app"): none}},
+		{"a later one is written", []delta.Action{record("app", 2), undone(1)}, 3, false, map[string]int64{commit.UndoneAppID("app"): none, from: 1, upTo: 2}},
+		{"one below it that was taken back too", []delta.Action{record("app", 3), undone(0)}, 2, false, map[string]int64{commit.UndoneAppID("app"): none, from: 2, upTo: 3}},
+		{"the tag is moved back", append(gap(1, 3), record("app", 5), undone(4)), 4, true, map[string]int64{commit.UndoneAppID("app"): none, from: none, upTo: none}},
+		{"the tag is moved to never", append(gap(1, 3), record("app", 5)), -1, true, map[string]int64{from: none, upTo: none}},
+		{"nothing was taken back", []delta.Action{record("app", 2)}, 3, false, map[string]int64{}},
+		{"what is in a gap stays there", append(gap(1, 3), record("app", 5)), 6, false, map[string]int64{}},
+	} {
+		t.Run(c.why, func(t *testing.T) {
+			in := *intents()["tag only"]
+			in.Tag, in.Rewind = &commit.Tag{AppID: "app", Version: c.write}, c.rewind
+			got := map[string]int64{}
+			for _, a := range bodyOf(t, &in, commit.Landing{Version: 1, Now: 9, Table: landed(t, nil, c.have...)}) {
+				if a.Txn != nil {
+					require.EqualValues(t, 9, *a.Txn.LastUpdated)
+					got[a.Txn.AppID] = a.Txn.Version
+				}
+			}
+			require.Equal(t, c.write, got["app"])
+			delete(got, "app")
+			require.Equal(t, c.want, got)
+		})
+	}
+}
+
+// TestRemovalsHaveTheTimeOfTheCommit: a vacuum counts from it, and the plan may be long ago.
+func TestRemovalsHaveTheTimeOfTheCommit(t *testing.T) {
+	in := *intents()["delete"]
+	in.Actions = nil
+	for name, at := range map[string]int64{"planned long ago": 1, "planned now": 500, "planned by a clock that was ahead": 900} {
+		a := remove(name, true)
+		a.Remove.DeletionTimestamp = &at
+		in.Actions = append(in.Actions, a)
+	}
+	got := map[string]int64{}
+	for _, a := range bodyOf(t, &in, commit.Landing{Version: 5, Now: 500, Table: landed(t, nil)}) {
+		if a.Remove != nil {
+			got[a.Remove.Path] = *a.Remove.DeletionTimestamp
+		}
+	}
+	require.Equal(t, map[string]int64{"planned long ago": 500, "planned now": 500, "planned by a clock that was ahead": 900}, got)
+	for _, a := range in.Actions {
+		if a.Remove.Path == "planned long ago" {
+			require.EqualValues(t, 1, *a.Remove.DeletionTimestamp, "the plan stays as it is")
+		}
+	}
+}
