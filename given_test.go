@@ -68,6 +68,23 @@ func TestTextThatIsNotUTF8IsRefused(t *testing.T) {
 	}
 }
 
+func TestVerbsOnAnAppendOnlyTable(t *testing.T) {
+	table, _, err := idem.CreateStore(t.Context(), store.NewMem(), idem.Definition{Schema: givenColumns, Properties: map[string]string{"delta.appendOnly": "true"}}, idem.Options{})
+	require.NoError(t, err)
+	_, err = table.Append(t.Context(), idemtest.Rows(t, givenColumns, []any{1, "y"}), idem.Append{Reason: "test"})
+	require.NoError(t, err)
+	for name, verb := range tries(t, t.Context(), table, idem.Txn{AppID: "a", Version: 1}, "") {
+		if name == "AppendWithTxn" {
+			continue
+		}
+		err := verb()
+		require.ErrorIs(t, err, idem.ErrInput, name)
+		require.ErrorContains(t, err, "delta.appendOnly", name)
+	}
+	require.EqualValues(t, 1, table.Version())
+	require.NoError(t, tries(t, t.Context(), table, idem.Txn{AppID: "a", Version: 1}, "")["AppendWithTxn"]())
+}
+
 func TestNotesAreKept(t *testing.T) {
 	for name := range tries(t, t.Context(), nil, idem.Txn{}, "") {
 		t.Run(name, func(t *testing.T) {

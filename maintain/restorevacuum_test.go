@@ -133,6 +133,18 @@ func TestWhichVacuumsBarARestore(t *testing.T) {
 			f.vacuumed("VACUUM START", retains(7))
 			f.vacuumed("VACUUM END", ends(f.vacuumed("VACUUM START", retains(7)), "COMPLETED"))
 		}, false},
+		{"one that died, and of which a later one failed", func(f *fixture) {
+			f.vacuumed("VACUUM START", retains(7))
+			f.vacuumed("VACUUM END", ends(f.vacuumed("VACUUM START", retains(7)), "FAILED"))
+		}, true},
+		{"one of two of another engine, which does not say which ended", func(f *fixture) {
+			f.vacuumed("VACUUM START", retains(7))
+			f.vacuumed("VACUUM START", retains(7))
+			f.vacuumed("VACUUM END", map[string]any{"status": "COMPLETED"})
+		}, true},
+		{"not one whose own retention leaves such files alone", func(f *fixture) {
+			f.vacuumed("VACUUM START", map[string]any{"defaultRetentionMillis": 7 * day.Milliseconds(), "specifiedRetentionMillis": 30 * day.Milliseconds()})
+		}, false},
 		{"one that would delete more than the one that ended", func(f *fixture) {
 			f.vacuumed("VACUUM START", retains(7))
 			f.vacuumed("VACUUM END", ends(f.vacuumed("VACUUM START", retains(8)), "COMPLETED"))

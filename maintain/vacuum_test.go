@@ -1,6 +1,7 @@
 package maintain_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -246,6 +247,54 @@ func TestVacuumRefusesATableThatItCannotWrite(t *testing.T) {
 	require.ErrorIs(t, err, idem.ErrUnsupported)
 	require.ErrorContains(t, err, "collations")
 	require.Len(t, f.dataFiles(), 1)
+}
+
+// TestWhatAVacuumSaysInTheLog: a Restore goes by it.
+func TestWhatAVacuumSaysInTheLog(t *testing.T) {
+	for _, c := range []struct {
+		why     string
+		request maintain.Vacuum
+		fails   bool
+		start   map[string]any
+		status  string
+	}{
+		{"of the table's retention", maintain.Vacuum{}, false, map[string]any{"retentionCheckEnabled": true, "defaultRetentionMillis": 7 * day.Milliseconds()}, "COMPLETED"},
+		{"of its own", maintain.Vacuum{Retention: hour, AllowShortRetention: true}, false,
+			map[string]any{"retentionCheckEnabled": false, "defaultRetentionMillis": 7 * day.Milliseconds(), "specifiedRetentionMillis": hour.Milliseconds()}, "COMPLETED"},
+		{"that cannot delete", maintain.Vacuum{}, true, map[string]any{"retentionCheckEnabled": true, "defaultRetentionMillis": 7 * day.Milliseconds()}, "FAILED"},
+	} {
+		t.Run(c.why, func(t *testing.T) {
+			f := newFixture(t, idem.Definition{})
+			f.append(row{"a", 1, "x"})
+			f.delete("id = 1")
+			f.clock.now = f.clock.now.Add(8 * day)
+			f.store.Before = func(call storetest.Call) storetest.Fault {
+				if c.fails && call.Op == storetest.OpDelete {
+					return storetest.Fault{Kind: storetest.Denied}
+				}
+				return storetest.Fault{}
+			}
+			_, err := maintain.VacuumTable(t.Context(), f.table, c.request)
+			require.Equal(t, c.fails, err != nil, "%v", err)
+			var told []*delta.CommitInfo
+			for commit, err := range f.other().History(t.Context()) {
+				require.NoError(t, err)
+				if told = append(told, commit.Info); len(told) == 2 {
+					break
+				}
+			}
+			end, start := told[0], told[1]
+			require.Equal(t, "VACUUM START", start.Operation)
+			want, err := json.Marshal(c.start)
+			require.NoError(t, err)
+			got, err := json.Marshal(start.OperationParameters)
+			require.NoError(t, err)
+			require.JSONEq(t, string(want), string(got))
+			require.Equal(t, "VACUUM END", end.Operation)
+			require.Equal(t, c.status, end.OperationParameters["status"])
+			require.Equal(t, "3", end.OperationParameters["startVersion"])
+		})
+	}
 }
 
 func TestVacuumFaultSweep(t *testing.T) {

@@ -110,6 +110,48 @@ func TestWhatAReplacementSaysItRead(t *testing.T) {
 	}
 }
 
+// TestWhatAMergeSaysItRead: every file that may hold a key of the source, also one in which no row changes since
+// the table's is newer: were it taken away meanwhile, the row of the source would be due.
+func TestWhatAMergeSaysItRead(t *testing.T) {
+	mem := checked(t)
+	for _, c := range []struct {
+		why   string
+		given []entry
+		files []int
+		acts  bool
+	}{
+		{"a newer row and an older one", []entry{{"mon", 1, "y", 1}, {"mon", 5, "a", 1}}, []int{0, 1}, true},
+		{"an older row", []entry{{"mon", 5, "a", 1}}, []int{1}, false},
+		{"a new row between others", []entry{{"mon", 6, "a", 1}}, []int{1}, true},
+		{"a new row beside all others", []entry{{"mon", 50, "a", 1}}, nil, true},
+	} {
+		t.Run(c.why, func(t *testing.T) {
+			f := newFeatured(t, mem, features{})
+			keys := []string{
+				f.appended(entry{"mon", 1, "x", 1}, entry{"mon", 2, "x", 1}), f.appended(entry{"mon", 5, "x", 1}, entry{"mon", 7, "x", 1}), f.appended(entry{"mon", 100, "x", 1}),
+			}
+			p := &plan.Merge{Env: f.env, Input: plan.Input{Reader: f.reader(c.given)}, Request: plan.MergeRequest{On: []string{"id"}, Newer: []string{"v"}}}
+			defer func() { require.NoError(t, p.Close()) }()
+			proposal, err := p.Plan(t.Context(), f.snap)
+			require.NoError(t, err)
+			require.Equal(t, c.acts, len(proposal.Actions) > 0)
+			var read, want []string
+			for key := range proposal.Reads.Files {
+				read = append(read, key)
+			}
+			for _, i := range c.files {
+				want = append(want, keys[i])
+			}
+			require.ElementsMatch(t, want, read)
+			last := int(c.given[len(c.given)-1].id)
+			for _, a := range []*delta.Add{foreign("mon", last, last), foreign("tue", last-1, last+1), foreign("mon")} {
+				require.True(t, proposal.Reads.Touches(a), "%v", a)
+			}
+			require.False(t, proposal.Reads.Touches(foreign("mon", 200, 300)))
+		})
+	}
+}
+
 // TestARowCountThatShrinks: MaxShrink is the fraction that is too much, and no row less.
 func TestARowCountThatShrinks(t *testing.T) {
 	mem := checked(t)
