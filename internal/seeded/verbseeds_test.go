@@ -226,4 +226,20 @@ var verbSeeds = []seed{
 		new:    "ids, err := takeColumn(mem, idFields[0], live.batch.Column(n+1), of)",
 		caught: []suite{in("internal/plan", "TestMergesOfTablesThatAskForMore")},
 	},
+	{
+		name:   "rows that differ when they are read again are written",
+		breaks: "contract §4: an input that can be read again is hashed first; Unchanged is of these rows",
+		file:   "internal/plan/replace.go",
+		old:    "if again.rows != p.in.rows || again.sum != p.in.sum {",
+		new:    "if again.rows != p.in.rows {",
+		caught: []suite{in("internal/plan", "TestRowsThatDifferWhenTheyAreReadAgainAreRefused")},
+	},
+	{
+		name:   "a merge says that it read only the files that change",
+		breaks: "contract §9: check every winner against what was read",
+		file:   "internal/plan/merge.go",
+		old:    "for _, f := range files {\n\t\tread[f.add.Key] = struct{}{}\n\t}",
+		new:    "for _, t := range changed {\n\t\tread[t.add.Key] = struct{}{}\n\t}",
+		caught: []suite{in("internal/plan", "TestWhatAMergeSaysItRead")},
+	},
 }
