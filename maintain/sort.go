@@ -28,8 +28,7 @@ func (c *copier) sort() (tally, error) {
 		return tally{}, err
 	}
 	defer g.release()
-	area := spill.NewArea(c.env.TempDir, max(memoryBytes(c.env)/4, 1))
-	area.Mem = c.env.Allocator
+	area := c.env.Area(memoryBytes(c.env) / 4)
 	defer area.Close()
 	if err := g.cut(c.ranges()); err != nil {
 		return tally{}, err

@@ -21,6 +21,7 @@ import (
 
 	"github.com/idemtable/idem/delta"
 	"github.com/idemtable/idem/delta/store"
+	"github.com/idemtable/idem/internal/spill"
 )
 
 // Stats finds the statistics of files whose snapshot did not keep them; element i is that of
@@ -34,10 +35,11 @@ type Env struct {
 	Store           store.Store
 	Stats           Stats
 	Allocator       memory.Allocator
-	MemoryBytes     int64  // for rows, of one call; 0 means 512 MiB
-	Parallelism     int    // goroutines of one call; at least 1
-	TempDir         string // of spill files; "" means the system's
-	TargetFileBytes int64  // 0 means 128 MiB
+	MemoryBytes     int64      // for rows, of one call; 0 means 512 MiB
+	Parallelism     int        // goroutines of one call; at least 1
+	TempDir         string     // of spill files; "" means the system's
+	Disk            spill.Disk // that TempDir is on; nil means the machine's
+	TargetFileBytes int64      // 0 means 128 MiB
 	Now             func() time.Time
 	NewID           func() string // 36 characters, unique, for file names
 	Logger          *slog.Logger

@@ -130,9 +130,12 @@ func (e *Env) memoryBytes() int64 {
 }
 
 // area is a place for rows of one call to be set aside in, with its share of the budget.
-func (e *Env) area() *spill.Area {
-	a := spill.NewArea(e.TempDir, max(e.memoryBytes()/shares, 1))
-	a.Mem = e.Allocator
+func (e *Env) area() *spill.Area { return e.Area(e.memoryBytes() / shares) }
+
+// Area is one for as many bytes of rows in memory, at least one.
+func (e *Env) Area(bytes int64) *spill.Area {
+	a := spill.NewArea(e.TempDir, max(bytes, 1))
+	a.Mem, a.Disk = e.Allocator, e.Disk
 	return a
 }
 

@@ -18,7 +18,6 @@ import (
 	"bufio"
 	"errors"
 	"fmt"
-	"os"
 	"sync"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -35,6 +34,9 @@ const defaultBudget = 512 << 20
 type Area struct {
 	// Mem allocates what is read back, joined and split. Set before the first use; nil means the Go allocator.
 	Mem memory.Allocator
+
+	// Disk holds the files. Set before the first use; nil means the machine's.
+	Disk Disk
 
 	parent string
 	budget int64
@@ -94,7 +96,7 @@ func (a *Area) Close() error {
 		errs = append(errs, b.close())
 	}
 	if a.dir != "" {
-		if err := os.RemoveAll(a.dir); err != nil {
+		if err := a.disk().RemoveAll(a.dir); err != nil {
 			errs = append(errs, fmt.Errorf("remove spill directory: %w", err))
 		}
 		a.dir = ""
@@ -107,6 +109,13 @@ func (a *Area) allocator() memory.Allocator {
 		return memory.DefaultAllocator
 	}
 	return a.Mem
+}
+
+func (a *Area) disk() Disk {
+	if a.Disk == nil {
+		return machine{}
+	}
+	return a.Disk
 }
 
 // makeRoom spills until size more bytes fit in the budget or nothing is in memory.
@@ -126,15 +135,15 @@ func (a *Area) makeRoom(size int64) error {
 }
 
 // newFile makes a file in the area's directory, and that if need be.
-func (a *Area) newFile() (*os.File, error) {
+func (a *Area) newFile() (File, error) {
 	if a.dir == "" {
-		dir, err := os.MkdirTemp(a.parent, "idem-spill-")
+		dir, err := a.disk().MkdirTemp(a.parent, "idem-spill-")
 		if err != nil {
 			return nil, fmt.Errorf("make spill directory: %w", err)
 		}
 		a.dir = dir
 	}
-	f, err := os.CreateTemp(a.dir, "buffer-*.arrows")
+	f, err := a.disk().CreateTemp(a.dir, "buffer-*.arrows")
 	if err != nil {
 		return nil, fmt.Errorf("make spill file: %w", err)
 	}

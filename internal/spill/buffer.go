@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io/fs"
 	"iter"
-	"os"
 	"sort"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -33,8 +32,8 @@ type Buffer struct {
 	// The rows in the file come first, then those in memory. A call may have more buffers than a
 	// process may have open files, so that only the first of an area stay open.
 	file   string
-	kept   *os.File // file, while it stays open; nil opens it for each use
-	end    int64    // of the last whole frame
+	kept   File  // file, while it stays open; nil opens it for each use
+	end    int64 // of the last whole frame
 	frames []frame
 
 	memory []arrow.RecordBatch
@@ -124,7 +123,7 @@ func (b *Buffer) close() error {
 		b.kept = nil
 		b.area.open--
 	}
-	if err := os.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := b.area.disk().Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		errs = append(errs, fmt.Errorf("remove spill file: %w", err))
 	}
 	return errors.Join(errs...)
@@ -250,7 +249,7 @@ func (b *Buffer) from(row int64) (arrow.RecordBatch, error) {
 	if k < len(b.frames) {
 		f, name, kept := b.frames[k], b.file, b.kept
 		b.area.mu.Unlock()
-		batch, err := readFrame(name, kept, f, b.area.allocator())
+		batch, err := b.area.readFrame(name, kept, f)
 		if err != nil {
 			return nil, err
 		}

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"fmt"
 	"io"
-	"os"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/ipc"
@@ -63,12 +62,12 @@ func (b *Buffer) writeFrame(batch arrow.RecordBatch) error {
 const mostOpen = 64
 
 // open gives the buffer's file to write, a new one the first time, and what to call behind it.
-func (b *Buffer) open() (f *os.File, done func() error, err error) {
+func (b *Buffer) open() (f File, done func() error, err error) {
 	switch {
 	case b.kept != nil:
 		return b.kept, func() error { return nil }, nil
 	case b.file != "":
-		f, err = os.OpenFile(b.file, os.O_WRONLY, 0)
+		f, err = b.area.disk().Open(b.file)
 		if err != nil {
 			return nil, nil, fmt.Errorf("write spill file: %w", err)
 		}
@@ -108,16 +107,16 @@ func (a *Area) writeStream(out io.Writer, batch arrow.RecordBatch) error {
 }
 
 // readFrame reads a frame of a file, which is opened if it is not kept open.
-func readFrame(name string, file *os.File, f frame, mem memory.Allocator) (arrow.RecordBatch, error) {
+func (a *Area) readFrame(name string, file File, f frame) (arrow.RecordBatch, error) {
 	if file == nil {
-		opened, err := os.Open(name)
+		opened, err := a.disk().Open(name)
 		if err != nil {
 			return nil, fmt.Errorf("read spill file: %w", err)
 		}
 		defer opened.Close()
 		file = opened
 	}
-	batch, err := readStream(bufio.NewReaderSize(io.NewSectionReader(file, f.at, f.size), int(min(f.size, ioBytes))), mem)
+	batch, err := readStream(bufio.NewReaderSize(io.NewSectionReader(file, f.at, f.size), int(min(f.size, ioBytes))), a.allocator())
 	if err == nil && batch.NumRows() != f.rows {
 		err = fmt.Errorf("%d rows where %d were written", batch.NumRows(), f.rows)
 		batch.Release()
