@@ -202,7 +202,7 @@ func TestProofNamesTests(t *testing.T) {
 	for _, page := range []struct {
 		name  string
 		least int
-	}{{"docs/proof.md", 40}, {"internal/sim/faults.go", 4}} {
+	}{{"docs/proof.md", 40}, {"internal/sim/faults.go", 2}} {
 		text, err := os.ReadFile(page.name)
 		require.NoError(t, err)
 		named := regexp.MustCompile("`([^`: ]+): (Test[^`]+)`").FindAllStringSubmatch(string(text), -1)

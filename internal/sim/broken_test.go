@@ -21,6 +21,7 @@ import (
 	"github.com/idemtable/idem/delta/store"
 	"github.com/idemtable/idem/internal/parquetio"
 	"github.com/idemtable/idem/internal/sim"
+	"github.com/idemtable/idem/internal/spill"
 	"github.com/idemtable/idem/internal/tabletest"
 	"github.com/idemtable/idem/maintain"
 )
@@ -99,6 +100,40 @@ func TestALostAnswerThatLooksTakenIsTheWritersOwn(t *testing.T) {
 		require.Empty(t, h.Broken, "%s", h)
 	}
 	require.Greater(t, lied, 100)
+}
+
+// forgetting is a disk for spill files that acknowledges what is written and keeps nothing.
+type forgetting struct{ spill.Disk }
+
+func (d forgetting) CreateTemp(dir, pattern string) (spill.File, error) {
+	f, err := d.Disk.CreateTemp(dir, pattern)
+	return forgotten{f}, err
+}
+
+type forgotten struct{ spill.File }
+
+func (f forgotten) WriteAt(p []byte, _ int64) (int, error) { return len(p), nil }
+
+// hoarding is a disk for spill files that says it removed what it keeps.
+type hoarding struct{ spill.Disk }
+
+func (hoarding) Remove(string) error { return nil }
+
+func (hoarding) RemoveAll(string) error { return nil }
+
+// patient is a disk for spill files on which nothing ever fails, though it should: what cannot be written is said to be.
+type patient struct{ spill.Disk }
+
+func (d patient) CreateTemp(dir, pattern string) (spill.File, error) {
+	f, err := d.Disk.CreateTemp(dir, pattern)
+	return swallowing{f}, err
+}
+
+type swallowing struct{ spill.File }
+
+func (f swallowing) WriteAt(p []byte, at int64) (int, error) {
+	f.File.WriteAt(p, at)
+	return len(p), nil
 }
 
 // naive appends with a commit loop as one writes it before the first incident.
@@ -290,8 +325,13 @@ var worlds = []world{
 	{"a restore is a conflict", func() sim.Hooks { return instead("restore", gives(idem.ErrConflict)) }, 400, "explains the conflict", 0},
 	{"a log is said to be damaged", func() sim.Hooks { return instead("merge", gives(idem.ErrCorrupt)) }, 400, "explains the error", 0},
 	{"a tag is said to be of other rows", func() sim.Hooks { return instead("append-txn", gives(idem.ErrPayload)) }, 400, "explains the error", 0},
+	{"rows that are set aside are lost", func() sim.Hooks { return spills(func(d spill.Disk) spill.Disk { return forgetting{d} }) }, 400, "explains the error", 0},
+	{"a full disk for spill files says nothing", func() sim.Hooks { return spills(func(d spill.Disk) spill.Disk { return patient{d} }) }, 1500, "explains the error", 0},
+	{"spill files stay behind", func() sim.Hooks { return spills(func(d spill.Disk) spill.Disk { return hoarding{d} }) }, 400, "leaves spill files", 0},
 	{"a foreign writer overwrites", func() sim.Hooks { return sim.Hooks{ForeignOverwrites: true} }, 1000, "not its work", 0},
 }
+
+func spills(f func(spill.Disk) spill.Disk) sim.Hooks { return sim.Hooks{Spills: f} }
 
 func loop(n naive) sim.Hooks { return sim.Hooks{Append: n.append} }
 

@@ -37,6 +37,7 @@ type call struct {
 	misled    bool                        // its process was given one or the other, perhaps before it
 	deleted   bool                        // files were deleted while its process lived
 	cancelled bool
+	spoilt    string  // how its spill files failed it; "" if they did not
 	stepped   bool    // its writer's clock stepped
 	stays     bool    // its process has opened a table that was dropped since
 	table     *ledger // of the table that it began on, which was dropped meanwhile; nil if none was
@@ -76,6 +77,10 @@ func (wr *writer) beginCall(j *job) *call {
 	}
 	w.calls = append(w.calls, c)
 	wr.call, wr.cancel = c, cancel
+	wr.spills.fate = trouble{}
+	if wr.tight && j.kind.does().holds {
+		wr.squeeze(c)
+	}
 	w.log(wr.name, "call %d begins: job %d, %s", c.n, j.n, j.kind)
 	return c
 }
@@ -112,6 +117,9 @@ func (wr *writer) endCall(res *idem.Result, err error, crashed bool) {
 		w.log(wr.name, "call %d ends: %s", c.n, res)
 	}
 	w.disturb(wr, c)
+	if n := len(wr.spills.files); n > 0 && !crashed {
+		w.fail("call %d leaves spill files: %d with their directory", c.n, n)
+	}
 }
 
 // disturb counts what a call was to the calls of others that are under way.
@@ -189,7 +197,7 @@ func (c *call) outcome() string {
 	}{
 		{idem.ErrUnknownOutcome, "unknown outcome"}, {idem.ErrRestored, "restored"}, {idem.ErrConflict, "conflict"}, {idem.ErrInput, "input"},
 		{idem.ErrCorrupt, "corrupt"}, {idem.ErrNotTable, "not a table"}, {context.Canceled, "canceled"}, {delta.ErrUnsupported, "unsupported"},
-		{errNotMine, "unsupported"}, {storetest.ErrInjected, "store error"}, {store.ErrExist, "store error"},
+		{errNotMine, "unsupported"}, {errSpills, "spill error"}, {storetest.ErrInjected, "store error"}, {store.ErrExist, "store error"},
 	} {
 		if errors.Is(c.err, k.err) {
 			return k.text

@@ -3,15 +3,16 @@
 //
 // A seed decides everything: the table, the jobs, who goes on at every store operation, what goes
 // wrong. The same seed gives the same history, line by line. It never uses a disk, a network, the
-// machine's clock or its random numbers.
+// machine's clock or its random numbers: spill files are in memory, too.
 //
 // One history, [Run]:
 //
 //  1. Writers run their jobs (rows, maintenance, changes of definition, restores) as coroutines. Each
 //     yields before every store operation, and sleeps in virtual time. Answers are lost, effects come
 //     late, calls are sent twice, lists are stale, bytes are wrong, clocks differ and step, processes
-//     crash, or sleep for days, and are started again with the same input; foreign engines commit
-//     between. [Faults] lists all that goes wrong.
+//     crash, or sleep for days, and are started again with the same input; memory is short, so that rows
+//     are set aside, and the disk for them fails; foreign engines commit between. [Faults] lists all that
+//     goes wrong.
 //  2. Every claim that a call made is checked against the log before anything else is run, and
 //     again once all that was on its way has landed; every deletion against the retentions. An error is
 //     a claim, too: it must have its reason in what the call suffered, a conflict in what others did.

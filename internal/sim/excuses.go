@@ -40,6 +40,8 @@ func (c *call) explains() bool {
 	switch {
 	case errors.Is(c.err, idem.ErrUnknownOutcome):
 		return len(c.txnIDs) > 0 && (c.faults > 0 || c.cancelled || c.outlasts(leastDeadline))
+	case errors.Is(c.err, errSpills):
+		return c.spoilt != "" && errors.Is(c.err, idem.ErrInterrupted)
 	case errors.Is(c.err, context.Canceled):
 		return c.cancelled
 	case errors.Is(c.err, idem.ErrCorrupt):
@@ -54,8 +56,8 @@ func (c *call) explains() bool {
 		return c.outlasts(leastDeadline)
 	case errors.Is(c.err, store.ErrNotExist):
 		return c.deleted || c.stale
-	case errors.Is(c.err, idem.ErrInterrupted): // the store contradicts itself
-		return c.stale || c.wrong
+	case errors.Is(c.err, idem.ErrInterrupted): // the store contradicts itself, or a spill file has lost its end
+		return c.stale || c.wrong || c.spoilt == spillCut.name
 	}
 	return false
 }

@@ -50,7 +50,7 @@ var Faults = []Fault{
 	{ID: "F23", Name: "optimize, change of definition or drop by others meanwhile"},
 	{ID: "F24", Name: "foreign writer meanwhile"},
 	{ID: "F25", Name: "context ends"},
-	{ID: "F26", Name: "memory budget", Where: "`.: TestMergeWithinItsBudget`, `maintain: TestOptimizeStaysWithinItsBudget`: spill files are on a disk"},
+	{ID: "F26", Name: "memory budget"},
 	{ID: "F27", Name: "two processes with one tag"},
 }
 
@@ -109,7 +109,7 @@ var (
 // Troubles are the names under which single troubles are counted.
 func Troubles() []string {
 	var names []string
-	for _, t := range append(troubles[:len(troubles):len(troubles)], offline, expired, cancelled, asleep, timeGoes, skewed, stepped, dropped) {
+	for _, t := range append(troubles[:len(troubles):len(troubles)], offline, expired, cancelled, asleep, timeGoes, skewed, stepped, dropped, tiny, noSpillDir, spillFull, spillLost, spillCut) {
 		names = append(names, t.name)
 	}
 	return names
@@ -153,10 +153,23 @@ func (t trouble) hangs() bool {
 	return t.kind == storetest.Timeout || t.kind == storetest.LostAnswer || t.kind == storetest.LateEffect
 }
 
+// holds says whether a verb holds rows.
+func holds(verb string) bool {
+	for k := range kinds {
+		if k.String() == verb {
+			return k.does().holds
+		}
+	}
+	return false
+}
+
 // Never says why a call of a verb cannot meet a fault, "" if it can.
 func Never(fault, verb string) string {
 	uploads := fault == "F8" || fault == "F19"
 	writes := uploads || fault == "F4" || fault == "F5" || fault == "F6" || fault == "F20"
+	if fault == tiny.id && !holds(verb) {
+		return "it holds no rows"
+	}
 	switch verb {
 	case "foreign":
 		if fault != "F17" && fault != "F22" && fault != "F23" && fault != "F24" {

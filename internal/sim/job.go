@@ -64,21 +64,22 @@ type does struct {
 	commit bool // it commits
 	some   bool // it may commit more than once
 	still  bool // no row changes, and none gets another id
+	holds  bool // it holds rows, and sets aside what is too much for its memory, or writes it out early
 	tidies bool // it deletes, or writes to the log other files than commits
 }
 
 func (k kind) does() does {
 	switch k {
-	case appendRows, foreign:
-		return does{rows: true, commit: true}
+	case appendRows:
+		return does{rows: true, commit: true, holds: true}
 	case appendTxn, replaceSlice, replaceTable, mergeRows, deleteSlice, updateSlice, overwriteParts:
-		return does{rows: true, tags: true, commit: true}
-	case restore:
+		return does{rows: true, tags: true, commit: true, holds: true}
+	case restore, foreign:
 		return does{rows: true, commit: true}
 	case createTable, rewind, alter:
 		return does{commit: true, still: true}
 	case optimize:
-		return does{commit: true, still: true}
+		return does{commit: true, still: true, holds: true}
 	case enable:
 		return does{commit: true, some: true, still: true}
 	case vacuum:
@@ -104,6 +105,7 @@ type job struct {
 	set     int64  // of an update
 	what    string // of a change of definition: a column "+x1", a property "k=v"; of a feature: its name
 	lite    bool   // of a vacuum
+	sorts   bool   // of an optimize: rows are ordered by their ids
 	reapply bool   // write again what a restore took back
 	comes   int    // of a foreign writer: what it does
 	over    bool   // nobody runs it any more
@@ -133,6 +135,10 @@ func (j *job) String() string {
 		text += fmt.Sprintf(" %s to %d", j.app, j.to)
 	case alter, enable:
 		text += " " + j.what
+	case optimize:
+		if j.sorts {
+			text += " by id"
+		}
 	case foreign:
 		text += fmt.Sprintf(" no. %d", j.comes)
 	}

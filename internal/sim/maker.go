@@ -95,6 +95,8 @@ func (m *maker) fill(j *job, at int, app string) {
 	case updateSlice:
 		m.deletes(j, at)
 		j.set = int64(100 + j.n)
+	case optimize:
+		j.sorts = j.n%3 == 0
 	case vacuum:
 		j.lite = m.dice.IntN(3) == 0
 	case restore:

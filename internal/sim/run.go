@@ -10,6 +10,7 @@ import (
 
 	"github.com/idemtable/idem"
 	"github.com/idemtable/idem/delta/store"
+	"github.com/idemtable/idem/internal/spill"
 	"github.com/idemtable/idem/internal/tabletest"
 )
 
@@ -20,6 +21,9 @@ type Hooks struct {
 
 	// Options changes the options of every process.
 	Options func(*idem.Options)
+
+	// Spills wraps the disk on which a process sets rows aside.
+	Spills func(spill.Disk) spill.Disk
 
 	// Append does the appends, on the store as the process sees it. A plain append has no tag.
 	Append func(ctx context.Context, s store.Store, t *idem.Table, rows []tabletest.Row, tag idem.Txn) (*idem.Result, error)
@@ -207,7 +211,7 @@ func (wr *writer) create() bool {
 	if err != nil {
 		wr.w.fail("make the table: %v", err)
 	}
-	wr.table = t
+	wr.takes(t)
 	return err == nil
 }
 

@@ -174,7 +174,7 @@ func (s *totals) enough(t *testing.T) {
 	least("the trouble", s.faults, sim.Troubles(), thousands/2)
 	least("the verb", s.verbs, sim.Verbs(), 20*thousands)
 	least("the outcome", s.outcomes, []string{"committed", "already applied", "superseded", "unchanged", "unknown outcome", "crashed", "canceled",
-		"store error", "restored", "conflict", "input", "corrupt"}, thousands/2)
+		"store error", "spill error", "restored", "conflict", "input", "corrupt"}, thousands/2)
 	each := thousands / 25 // 0 of few thousands: a compaction is one put, and few histories have so many writers
 	for n := 2; n <= sim.MostWriters; n++ {
 		if s.writers[n] < each {

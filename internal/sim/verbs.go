@@ -74,7 +74,7 @@ func (j *job) maintain(ctx context.Context, t *idem.Table) (*idem.Result, error)
 	answer := func(o idem.Outcome, v int64) *idem.Result { return &idem.Result{Outcome: o, Version: v} }
 	switch j.kind {
 	case optimize:
-		r, err := maintain.OptimizeTable(ctx, t, maintain.Optimize{})
+		r, err := maintain.OptimizeTable(ctx, t, j.layout())
 		if err != nil {
 			return nil, err
 		}
@@ -99,6 +99,14 @@ func (j *job) maintain(ctx context.Context, t *idem.Table) (*idem.Result, error)
 		return answer(r.Outcome, r.Version), nil
 	}
 	return j.keepLog(ctx, t)
+}
+
+// layout is how an optimize lays files out.
+func (j *job) layout() maintain.Optimize {
+	if j.sorts {
+		return maintain.Optimize{ZOrderBy: []string{"id"}}
+	}
+	return maintain.Optimize{}
 }
 
 func (j *job) redefine(ctx context.Context, t *idem.Table) (*maintain.Altered, error) {

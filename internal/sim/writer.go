@@ -40,6 +40,8 @@ type writer struct {
 	at     place
 	lives  uint64
 	table  *idem.Table // of this life
+	spills *spills     // of this life
+	tight  bool        // its process has little memory for rows
 	born   int         // how much had been deleted from the store when the life began
 	call   *call       // under way
 	cancel context.CancelFunc
@@ -53,6 +55,7 @@ func (w *world) newWriter(name string, jobs []*job) *writer {
 	wr := &writer{w: w, index: len(w.writers), name: name, jobs: jobs, wake: w.now, pages: &pager{Store: w.shared}}
 	wr.faulty = storetest.NewFaulty(wr.pages)
 	wr.faulty.Before = wr.before
+	wr.spills = newSpills(wr)
 	return wr
 }
 
@@ -152,6 +155,7 @@ func (wr *writer) run(j *job) (done bool) {
 func (wr *writer) start() bool {
 	wr.faulty.Restart()
 	wr.stays, wr.opens, wr.misled = false, true, false
+	wr.spills = newSpills(wr) // what a process leaves that dies is left to the system
 	defer func() { wr.opens = false }()
 	wr.born = len(wr.w.truth.deleted)
 	if wr.w.plan.race {
@@ -161,7 +165,7 @@ func (wr *writer) start() bool {
 			panic(crash{})
 		}
 		wr.endCall(res, err, false)
-		if wr.table = t; err == nil || !errors.Is(err, idem.ErrConflict) {
+		if wr.takes(t); err == nil || !errors.Is(err, idem.ErrConflict) {
 			return err == nil
 		}
 	} // a table of another definition, which somebody changed since, is opened
@@ -170,14 +174,15 @@ func (wr *writer) start() bool {
 		wr.w.log(wr.name, "cannot open the table: %v", err)
 		return false
 	}
-	wr.table = t
+	wr.takes(t)
 	return true
 }
 
 func (wr *writer) options() idem.Options {
 	wr.lives++
 	o := tabletest.Options(wr.w.dice.seed<<20^uint64(wr.index+1)<<10^wr.lives, clock{wr})
-	o.CommitBudget = wr.w.plan.budget
+	o.CommitBudget, o.MemoryBytes = wr.w.plan.budget, wr.budget()
+	wr.tight = o.MemoryBytes > 0
 	if f := wr.w.hooks.Options; f != nil {
 		f(&o)
 	}
