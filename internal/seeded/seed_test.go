@@ -57,7 +57,7 @@ func (s *seed) changed() ([]byte, error) {
 // all are the seeds by the room that they are in.
 func all() []seed {
 	var out []seed
-	for _, list := range [][]seed{commitSeeds, storeSeeds, logSeeds, valueSeeds, verbSeeds, maintainSeeds} {
+	for _, list := range [][]seed{commitSeeds, storeSeeds, logSeeds, valueSeeds, spillSeeds, verbSeeds, maintainSeeds} {
 		out = append(out, list...)
 	}
 	return out
