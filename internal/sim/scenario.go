@@ -169,11 +169,12 @@ func (s *scenario) wrongBytes(c storetest.Call) bool {
 	return !s.parquet
 }
 
-// fault says what goes wrong with an operation. Puts of commits are what it is about; lists are few.
+// fault says what goes wrong with an operation. Puts of commits are what it is about; lists are few, and a compaction is one
+// put.
 func (s *scenario) fault(dice *rand.Rand, c storetest.Call) (trouble, storetest.Fault) {
 	p := s.rate
 	switch {
-	case isCommitPut(c):
+	case isCommitPut(c), c.Op == storetest.OpPutIfAbsent && logFile(c.Key).Kind == delta.Compaction:
 		p *= 5
 	case c.Op == storetest.OpList:
 		p *= 4
