@@ -44,13 +44,14 @@ func (c *checks) finish(s *state, tip *version) error {
 	for w := range s.seats {
 		stands[w] = c.stand(s.seats[w], w, tip)
 	}
-	key := identity{s.disk.sum}
+	var at [2]uint64
 	for w, st := range stands {
-		key[1+w] = mix(uint64(st.at+1), b2u(st.idle)<<2|b2u(st.done)<<1|b2u(st.none))
+		at[w] = mix(uint64(st.at+1), b2u(st.idle)<<2|b2u(st.done)<<1|b2u(st.none))
 		if !st.done {
-			key[1+w] = mix(s.seats[w].at.id, 3)
+			at[w] = mix(s.seats[w].at.id, 3)
 		}
 	}
+	key := s.disk.identity(at, 0)
 	if c.done[key] {
 		return nil
 	}

@@ -43,21 +43,27 @@ type state struct {
 	faults int
 }
 
-// identity tells states apart.
-type identity [4]uint64
+// identity tells states apart. There are tens of millions of some pairs: it is as short as can be.
+type identity [2]uint64
 
 func (s *state) identity() identity {
-	id := identity{s.disk.sum, 0, 0, uint64(s.faults)}
+	var at [2]uint64
 	for i, w := range s.seats {
-		id[1+i] = w.at.id
+		at[i] = w.at.id
 		if w.dead {
-			id[1+i] = mix(w.at.id, uint64(w.life))
+			at[i] = mix(w.at.id, uint64(w.life))
 		}
 	}
+	rest := uint64(s.faults)
 	for _, l := range s.late {
-		id[3] += mix(newObject(l.op.key, l.op.data, now, l.by).sum, 2) << 8
+		rest += mix(newObject(l.op.key, l.op.data, now, l.by).sum, 2) << 8
 	}
-	return id
+	return s.disk.identity(at, rest)
+}
+
+// identity tells apart where two writers are on a disk, and what else there is.
+func (d *disk) identity(at [2]uint64, rest uint64) identity {
+	return identity{mix(d.sum, at[0], at[1], rest), mix(rest, at[1], at[0], d.sum)}
 }
 
 func (s *state) over() bool { return s.seats[0].ended() && s.seats[1].ended() }
