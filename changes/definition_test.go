@@ -1,6 +1,7 @@
 package changes_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -159,6 +160,20 @@ func TestDefinitionsThatChangeInTheRange(t *testing.T) {
 			why: "rows from before may hold NULL", before: definition(plain, nil),
 			then:  definition([]column{{name: "id", typ: "long", notNull: true}, plain[1]}, nil),
 			fails: "the column id became NOT NULL",
+		},
+		"NOT NULL column added": {
+			why: "older rows would have NULL in it", before: definition(plain, nil),
+			then: definition(append(plain[:2:2], column{name: "n", typ: "integer", notNull: true}), nil),
+			second: func(w *world) delta.Action {
+				return add(w.file("b", "id:long v:string n:int", `[{"id":2,"v":"b","n":7}]`))
+			},
+			fails: "the column n is new and NOT NULL",
+		},
+		"NOT NULL field of a struct added": {
+			why:    "as deep as it may be",
+			before: definition(append(plain[:2:2], column{name: "s", typ: structOf("x")}), nil),
+			then:   definition(append(plain[:2:2], column{name: "s", typ: strings.Replace(structOf("x", "y"), `"y","type":"long","nullable":true`, `"y","type":"long","nullable":false`, 1)}), nil),
+			fails:  "the column s.y is new and NOT NULL",
 		},
 		"NOT NULL dropped": {
 			why: "rows from before hold none", before: definition([]column{{name: "id", typ: "long", notNull: true}, plain[1]}, nil),

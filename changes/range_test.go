@@ -225,10 +225,18 @@ func TestTheOldestCommitWithoutTheVersionBefore(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []string{"2|v2|delete|3"}, got, "a pair is a pair")
 
-	w = cleaned(t, third(func(*world) []delta.Action { return []delta.Action{bare(f)} }))
-	_, err = w.feed(between(3, 3))
-	require.ErrorIs(t, err, idem.ErrInput)
-	require.ErrorContains(t, err, "f2 tells neither size nor partition values")
+	for _, sized := range []bool{false, true} { // a size alone is not what the remove says that it tells
+		w = cleaned(t, third(func(*world) []delta.Action {
+			untold := bare(f)
+			if sized {
+				untold.Remove.Size = &f.Size
+			}
+			return []delta.Action{untold}
+		}))
+		_, err = w.feed(between(3, 3))
+		require.ErrorIs(t, err, idem.ErrInput)
+		require.ErrorContains(t, err, "f2 tells neither size nor partition values")
+	}
 	got, err = w.feed(between(4, 5))
 	require.NoError(t, err)
 	require.Equal(t, inserts(4, 5), got)
