@@ -298,10 +298,10 @@ func TestCSVFiles(t *testing.T) {
 }
 
 func TestCSVFileErrors(t *testing.T) {
-	schema := schemaOf(field("id", i64), field("s", text))
+	schema := schemaOf(field("id", i64), field("s", text), field("note", text))
 	whole := packed("id,s\n" + strings.Repeat("1,abcdefgh\n", 100))
 	files := map[string]string{
-		"a.csv": "id,s\n1,a\n", "bad.csv": "id,s\n1,a\nx,b\n", "less.csv": "id\n1\n", "empty.csv": "", "short.csv.gz": whole[:len(whole)-10],
+		"a.csv": "id,s\n1,a\n", "bad.csv": "id,s\n1,a\nx,b\n", "less.csv": "id\n1\n", "as many.csv": "id,note\n1,b\n", "empty.csv": "", "short.csv.gz": whole[:len(whole)-10],
 		"damaged.csv.gz": whole[:len(whole)-6] + "xxxxxx", "header.csv.gz": "\x1f\x8b\x09\x00\x00\x00\x00\x00\x00\x00", "dir/x.csv": "", "open.csv": "id,s\n1,\"",
 	}
 	for _, c := range []struct {
@@ -315,6 +315,7 @@ func TestCSVFileErrors(t *testing.T) {
 		{"a pattern that is none", []string{"[a"}, `"[a": syntax error in pattern`},
 		{"a bad value", []string{"a.csv", "bad.csv"}, `file bad.csv, line 3, column "id": the value "x" is not a whole number`},
 		{"other columns", []string{"a.csv", "less.csv"}, "file less.csv: it has the columns id, and a.csv has id, s"},
+		{"as many columns, and others", []string{"a.csv", "as many.csv"}, "file as many.csv: it has the columns id, note, and a.csv has id, s"},
 		{"an empty file", []string{"a.csv", "empty.csv"}, "file empty.csv: it is empty and has not even a header line"},
 		{"an empty file, first", []string{"empty.csv"}, "file empty.csv: it is empty"},
 		{"a packed file cut short", []string{"short.csv.gz"}, "file short.csv.gz: it ends in the middle of its gzip stream: it was cut short"},

@@ -91,6 +91,7 @@ func TestWriteErrors(t *testing.T) {
 	early := badBatch(func(b *array.RecordBuilder) { b.Field(0).(*array.Date32Builder).Append(-1 << 30) }, schemaOf(field("x", date)))
 	null := fromJSON(t, memory.NewGoAllocator(), schemaOf(field("x", text)), `[{"x":null}]`)
 	na := fromJSON(t, memory.NewGoAllocator(), schemaOf(field("x", text)), `[{"x":"NA"}]`)
+	empty := fromJSON(t, memory.NewGoAllocator(), schemaOf(field("x", text)), `[{"x":""}]`)
 	at := fromJSON(t, memory.NewGoAllocator(), schemaOf(field("x", ts)), `[{"x":"2013-01-31T10:00:00.000001Z"}]`)
 	old := fromJSON(t, memory.NewGoAllocator(), schemaOf(field("x", ts)), `[{"x":"1800-01-01T00:00:00Z"}]`)
 	day := fromJSON(t, memory.NewGoAllocator(), schemaOf(field("x", date)), `[{"x":"2013-01-31"}]`)
@@ -107,6 +108,7 @@ func TestWriteErrors(t *testing.T) {
 		{"a date before all years", early, records.CSVOptions{}, `the value of day -1073741824 is outside the years`},
 		{"NULL without a spelling", null, records.CSVOptions{NullText: []string{}}, `row 1, column "x": it is NULL, and CSVOptions.NullText has no spelling for it`},
 		{"a string that reads as NULL", na, records.CSVOptions{NullText: []string{"NA"}, QuotedNulls: true}, `row 1, column "x": the value "NA" would be read as NULL; leave QuotedNulls off`},
+		{"an empty string that reads as NULL", empty, records.CSVOptions{NullText: []string{"", "NA"}, QuotedNulls: true}, `row 1, column "x": the value "" would be read as NULL; leave QuotedNulls off`},
 		{"a layout without microseconds", at, records.CSVOptions{Format: records.Format{TimestampLayout: time.RFC3339}}, `is lost when it is written as "2013-01-31T10:00:00Z"`},
 		{"a unit without microseconds", at, records.CSVOptions{Format: records.Format{TimestampLayout: records.UnixMillis}}, `is no whole number of unix milliseconds`},
 		{"an offset with seconds", old, records.CSVOptions{Format: records.Format{Location: vienna}}, `is lost when it is written as "1800-01-01T01:05:21+01:05"`},
