@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"sort"
 	"strings"
 	"testing"
@@ -266,6 +267,37 @@ func TestDedupeSaysWhichKeysTie(t *testing.T) {
 		_, _, err = dedupe(t, mem, t.TempDir(), list, []int{3}, budget, nil)
 		require.ErrorIs(t, err, delta.ErrInput)
 		require.ErrorContains(t, err, "nothing says which is newer")
+	}
+}
+
+// TestDedupeOfManyRowsThatTie: of one key there are more rows than are looked at together, and the newest of
+// them differ.
+func TestDedupeOfManyRowsThatTie(t *testing.T) {
+	mem := checked(t)
+	for _, c := range []struct {
+		why   string
+		order []int
+		at    func(row int64) int64
+	}{
+		{"all are the newest", []int{2}, func(int64) int64 { return 1 }},
+		{"the first and the last are the newest", []int{2}, func(row int64) int64 { return (row - 200) * (row - 200) }},
+		{"nothing orders them", nil, func(int64) int64 { return 1 }},
+	} {
+		var list []change
+		for row := range int64(401) {
+			list = append(list, change{k: 1, at: c.at(row), note: fmt.Sprint(row / 200)}, change{k: 2, at: row, note: "x"})
+		}
+		if c.order == nil {
+			list = slices.DeleteFunc(list, func(c change) bool { return c.k == 2 })
+		}
+		_, _, _, ties := naive(list, len(c.order))
+		require.Equal(t, 1, ties)
+		for _, budget := range []int64{1, 1 << 20} {
+			_, _, err := dedupe(t, mem, t.TempDir(), list, []int{50}, budget, c.order)
+			require.ErrorIs(t, err, delta.ErrInput, c.why)
+			require.ErrorContains(t, err, ": 1 keys have", c.why)
+			require.ErrorContains(t, err, "k=1", c.why)
+		}
 	}
 }
 
