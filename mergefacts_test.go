@@ -1,0 +1,61 @@
+package idem_test
+
+import (
+	"testing"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/stretchr/testify/require"
+
+	"github.com/idemtable/idem"
+	"github.com/idemtable/idem/delta"
+	"github.com/idemtable/idem/delta/store"
+)
+
+// TestAMergeLooksIntoFilesThatOthersDescribe: their statistics prove less than ours, and
+// a row that a merge does not find is inserted a second time, or left behind.
+func TestAMergeLooksIntoFilesThatOthersDescribe(t *testing.T) {
+	floats := arrow.NewSchema([]arrow.Field{
+		{Name: "k", Type: arrow.PrimitiveTypes.Float64, Nullable: true}, {Name: "v", Type: arrow.BinaryTypes.String, Nullable: true},
+	}, nil)
+	for _, c := range []struct {
+		why    string
+		schema *arrow.Schema
+		have   string
+		stats  string
+		source string
+		on     string
+		want   []string
+	}{
+		{
+			"bounds leave NaN out", floats, `[{"k":1.5,"v":"a"},{"k":"NaN","v":"b"}]`,
+			`{"numRecords":2,"minValues":{"k":1.5},"maxValues":{"k":1.5},"nullCount":{"k":0}}`,
+			`[{"k":"NaN","v":"B"}]`, "k", []string{`{"k":1.5,"v":"a"}`, `{"k":"NaN","v":"B"}`},
+		},
+		{
+			"NULLs of a field are counted where its struct is none", nestedKeys, `[{"k":{"id":1},"v":"a"},{"k":null,"v":"b"}]`,
+			`{"numRecords":2,"minValues":{"k":{"id":1}},"maxValues":{"k":{"id":1}},"nullCount":{"k":{"id":0}}}`,
+			`[{"k":null,"v":"B"}]`, "k.id", []string{`{"k":{"id":1,"x":null},"meta":null,"v":"a"}`, `{"k":null,"meta":null,"v":"B"}`},
+		},
+	} {
+		t.Run(c.why, func(t *testing.T) {
+			mem := store.NewMem()
+			table, _, err := idem.CreateStore(t.Context(), mem, idem.Definition{Schema: c.schema}, idem.Options{Parallelism: 1})
+			require.NoError(t, err)
+			_, err = table.Append(t.Context(), fromJSON(c.schema, c.have), idem.Append{Reason: "test"})
+			require.NoError(t, err)
+			f := &fixture{t: t, mem: mem}
+			for a := range table.Snapshot().Files() {
+				theirs := *a
+				theirs.Stats, theirs.StatsDeferred, theirs.DataChange = c.stats, false, false
+				f.commit("COMPUTE STATS", delta.Action{Add: &theirs})
+			}
+			_, err = table.Refresh(t.Context())
+			require.NoError(t, err)
+			res, err := table.Merge(t.Context(), fromJSON(c.schema, c.source), idem.Merge{On: []string{c.on}, Unguarded: true, NullKeys: idem.MatchNulls})
+			require.NoError(t, err)
+			require.Equal(t, []int64{1, 0}, []int64{res.Updated, res.Inserted})
+			require.ElementsMatch(t, c.want, tableJSON(t, table))
+			checkLog(t, mem)
+		})
+	}
+}
