@@ -1,11 +1,16 @@
 package maintain_test
 
 import (
+	"math"
 	"testing"
 
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
 	"github.com/stretchr/testify/require"
 
 	"github.com/idemtable/idem"
+	"github.com/idemtable/idem/delta"
 	"github.com/idemtable/idem/delta/expr"
 	"github.com/idemtable/idem/maintain"
 )
@@ -212,4 +217,45 @@ func TestHalfATagIsRefused(t *testing.T) {
 		}
 	}
 	require.Equal(t, []string{"a/1/x"}, f.rows())
+}
+
+// TestTheZerosAreOnePartition: -0.0 is 0.0, however a writer spelled it.
+func TestTheZerosAreOnePartition(t *testing.T) {
+	for name, typ := range map[string]arrow.DataType{"float": arrow.PrimitiveTypes.Float32, "double": arrow.PrimitiveTypes.Float64} {
+		schema := arrow.NewSchema([]arrow.Field{{Name: "p", Type: typ, Nullable: true}, {Name: "id", Type: arrow.PrimitiveTypes.Int64, Nullable: true}}, nil)
+		zero := func(sign float64, id int64) array.RecordReader {
+			b := array.NewRecordBuilder(memory.DefaultAllocator, schema)
+			defer b.Release()
+			switch p := b.Field(0).(type) {
+			case *array.Float32Builder:
+				p.Append(float32(math.Copysign(0, sign)))
+			case *array.Float64Builder:
+				p.Append(math.Copysign(0, sign))
+			}
+			b.Field(1).(*array.Int64Builder).Append(id)
+			r, err := array.NewRecordReader(schema, []arrow.RecordBatch{b.NewRecordBatch()})
+			require.NoError(t, err)
+			return r
+		}
+		f := newFixture(t, idem.Definition{Schema: schema})
+		f.unchecked = true // only others partition by such columns
+		m := *f.table.Snapshot().Metadata()
+		m.PartitionColumns = []string{"p"}
+		f.commit("CREATE TABLE", delta.Action{Metadata: &m})
+		_, err := f.table.Refresh(t.Context())
+		require.NoError(t, err)
+		_, err = f.table.Append(t.Context(), zero(-1, 1), idem.Append{Reason: "test"})
+		require.NoError(t, err)
+		ours := f.files()[0]
+		require.Equal(t, "0.0", *ours.PartitionValues["p"], name)
+		theirs, spelled := *ours, "-0.0"
+		theirs.PartitionValues, theirs.DataChange = map[string]*string{"p": &spelled}, false
+		f.commit("WRITE", delta.Action{Add: &theirs})
+		for i, sign := range []float64{1, -1} {
+			_, err = maintain.OverwritePartitions(t.Context(), f.table, zero(sign, int64(i+2)), maintain.Overwrite{})
+			require.NoError(t, err)
+			require.Len(t, f.files(), 1, "%s: the partition is replaced", name)
+			require.Equal(t, "0.0", *f.files()[0].PartitionValues["p"], name)
+		}
+	}
 }
