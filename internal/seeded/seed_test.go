@@ -42,6 +42,12 @@ func in(pkg string, tests ...string) suite {
 	return suite{pkg: pkg, run: "^(" + strings.Join(tests, "|") + ")$"}
 }
 
+// whole is a suite that leaves out with -short what catches the seed.
+func (s suite) whole() suite {
+	s.args = append(s.args, "-test.short=false")
+	return s
+}
+
 // changed is the file with the fault in it.
 func (s *seed) changed() ([]byte, error) {
 	text, err := os.ReadFile(filepath.Join(root, s.file))
