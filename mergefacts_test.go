@@ -59,3 +59,34 @@ func TestAMergeLooksIntoFilesThatOthersDescribe(t *testing.T) {
 		})
 	}
 }
+
+// TestAMergeFailsAtAPartitionThatItCannotRead: a file of which nobody can say whether its rows are to go is not left out.
+func TestAMergeFailsAtAPartitionThatItCannotRead(t *testing.T) {
+	schema := arrow.NewSchema([]arrow.Field{
+		{Name: "day", Type: arrow.FixedWidthTypes.Date32, Nullable: true}, {Name: "id", Type: arrow.PrimitiveTypes.Int64, Nullable: true},
+	}, nil)
+	mem := store.NewMem()
+	table, _, err := idem.CreateStore(t.Context(), mem, idem.Definition{Schema: schema, PartitionBy: []string{"day"}}, idem.Options{})
+	require.NoError(t, err)
+	_, err = table.Append(t.Context(), fromJSON(schema, `[{"day":"2026-01-01","id":1}]`), idem.Append{Reason: "test"})
+	require.NoError(t, err)
+	f, text := &fixture{t: t, mem: mem}, "yesterday"
+	for a := range table.Snapshot().Files() {
+		theirs := *a
+		theirs.PartitionValues = map[string]*string{"day": &text}
+		f.commit("WRITE", delta.Action{Add: &theirs})
+	}
+	_, err = table.Refresh(t.Context())
+	require.NoError(t, err)
+	for why, where := range map[string]string{"a condition on the partition": "target.day < DATE '2026-06-01'", "any row": ""} {
+		t.Run(why, func(t *testing.T) {
+			_, err := table.Merge(t.Context(), fromJSON(schema, `[{"day":"2026-01-02","id":7}]`), idem.Merge{
+				On: []string{"id"}, Unguarded: true, NotMatchedBySource: []idem.Clause{{When: where, Do: idem.DoDelete}},
+			})
+			require.ErrorIs(t, err, idem.ErrCorrupt)
+			require.ErrorContains(t, err, "yesterday")
+			classified(t, err)
+			require.EqualValues(t, 2, f.other().Version())
+		})
+	}
+}
