@@ -1,6 +1,7 @@
 package idem_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -60,8 +61,8 @@ func TestAMergeLooksIntoFilesThatOthersDescribe(t *testing.T) {
 	}
 }
 
-// TestAMergeFailsAtAPartitionThatItCannotRead: a file of which nobody can say whether its rows are to go is not left out.
-func TestAMergeFailsAtAPartitionThatItCannotRead(t *testing.T) {
+// TestWhoCannotReadAPartitionFails: a file of which nobody can say whether its rows are meant is not left out.
+func TestWhoCannotReadAPartitionFails(t *testing.T) {
 	schema := arrow.NewSchema([]arrow.Field{
 		{Name: "day", Type: arrow.FixedWidthTypes.Date32, Nullable: true}, {Name: "id", Type: arrow.PrimitiveTypes.Int64, Nullable: true},
 	}, nil)
@@ -78,13 +79,33 @@ func TestAMergeFailsAtAPartitionThatItCannotRead(t *testing.T) {
 	}
 	_, err = table.Refresh(t.Context())
 	require.NoError(t, err)
-	for why, where := range map[string]string{"a condition on the partition": "target.day < DATE '2026-06-01'", "any row": ""} {
+	const early = "day < DATE '2026-06-01'"
+	merge := func(when string) error {
+		_, err := table.Merge(t.Context(), fromJSON(schema, `[{"day":"2026-01-02","id":7}]`), idem.Merge{
+			On: []string{"id"}, Unguarded: true, NotMatchedBySource: []idem.Clause{{When: when, Do: idem.DoDelete}},
+		})
+		return err
+	}
+	for why, call := range map[string]func() error{
+		"a merge that deletes early rows": func() error { return merge("target." + early) },
+		"a merge that deletes any row":    func() error { return merge("") },
+		"a delete":                        func() error { _, err := table.Delete(t.Context(), idem.Delete{Where: early}); return err },
+		"a replacement": func() error {
+			_, err := table.ReplaceWhere(t.Context(), fromJSON(schema, `[{"day":"2026-01-02","id":7}]`), idem.ReplaceWhere{Where: early})
+			return err
+		},
+		"a scan": func() error {
+			for _, err := range table.Scan(t.Context(), idem.Scan{Where: early}) {
+				return err
+			}
+			return nil
+		},
+	} {
 		t.Run(why, func(t *testing.T) {
-			_, err := table.Merge(t.Context(), fromJSON(schema, `[{"day":"2026-01-02","id":7}]`), idem.Merge{
-				On: []string{"id"}, Unguarded: true, NotMatchedBySource: []idem.Clause{{When: where, Do: idem.DoDelete}},
-			})
+			err := call()
 			require.ErrorIs(t, err, idem.ErrCorrupt)
-			require.ErrorContains(t, err, "yesterday")
+			require.Equal(t, 1, strings.Count(err.Error(), "yesterday"), "%v", err)
+			require.Equal(t, 1, strings.Count(err.Error(), ".parquet"), "%v", err)
 			classified(t, err)
 			require.EqualValues(t, 2, f.other().Version())
 		})

@@ -93,7 +93,7 @@ func (p *Pruned) put(f *delta.Add, v pred.Verdict) {
 func verdict(snap *delta.Snapshot, p conditioned, f *delta.Add, stats string) (pred.Verdict, error) {
 	facts, err := pred.FileFacts(snap, f, stats)
 	if err != nil {
-		return pred.Across, fmt.Errorf("file %s: %w", f.Path, err)
+		return pred.Across, err
 	}
 	v := p.where.Prove(facts)
 	if v == pred.Across && p.said != nil && p.said.Prove(facts) == pred.Outside {
