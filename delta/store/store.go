@@ -100,6 +100,8 @@ type Store interface {
 	// List yields the objects whose key starts with prefix and is greater than after, in byte
 	// order of keys. prefix ends in "/" or is empty. Directories are not objects. A prefix under
 	// which nothing exists yields nothing. An error ends the sequence.
+	// A list need not be of one moment: of objects that are made while it runs it may show one and
+	// not another that was made before.
 	List(ctx context.Context, prefix, after string) iter.Seq2[Info, error]
 
 	// Delete removes the keys. A key that does not exist is no error. It stops at the first

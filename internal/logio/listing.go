@@ -39,8 +39,32 @@ func after(version int64) string {
 	return strings.TrimSuffix(delta.CommitKey(version), ".json")
 }
 
-// list reads the log from a version on.
+// list reads the log from a version on. A list need not be of one moment: that of a directory may show a commit, and not
+// the one before it, if both were made while it ran. So what it lacks before its newest version is looked for once more: it
+// was there before the second list began, unless the log has no such commit.
 func (l *Log) list(ctx context.Context, from int64) (*listing, error) {
+	ls, err := l.listOnce(ctx, from)
+	if err != nil {
+		return nil, err
+	}
+	gap, ok := ls.gap(from)
+	if !ok {
+		return ls, nil
+	}
+	again, err := l.listOnce(ctx, gap)
+	if err != nil {
+		return nil, err
+	}
+	newest := ls.newest()
+	for v, info := range again.commits {
+		if v < newest {
+			ls.commits[v] = info
+		}
+	}
+	return ls, nil
+}
+
+func (l *Log) listOnce(ctx context.Context, from int64) (*listing, error) {
 	ls := newListing()
 	parts := make(map[[2]int64]map[int]store.Info)
 	for info, err := range l.st.List(ctx, delta.LogDir, after(from)) {
@@ -159,6 +183,18 @@ func (ls *listing) missing(first, last int64) (version int64, ok bool) {
 		}
 	}
 	return 0, false
+}
+
+// gap is the first version without a commit before the newest of a list that began at a version. What a checkpoint may
+// stand in for is none: that the list begins with one, or after it.
+func (ls *listing) gap(from int64) (version int64, ok bool) {
+	if len(ls.checkpoints) > 0 {
+		from = ls.checkpoints[len(ls.checkpoints)-1].version + 1
+		for v := range ls.commits {
+			from = min(from, v)
+		}
+	}
+	return ls.missing(max(from, 0), ls.newest())
 }
 
 // segment is a commit, or a compaction with the commits that it stands for.

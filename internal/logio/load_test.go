@@ -3,11 +3,13 @@ package logio_test
 import (
 	"context"
 	"fmt"
+	"iter"
 	"math"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
@@ -363,4 +365,93 @@ func seen(actions []delta.Action, key string) bool {
 		}
 	}
 	return false
+}
+
+// places is a store whose lists are read as a directory is: what is made while one runs is seen or not, whatever comes
+// after it.
+type places struct {
+	store.Store
+	meanwhile func()
+	seen      func(key string) bool // of what is made meanwhile
+	lists     int
+}
+
+func (p *places) List(ctx context.Context, prefix, after string) iter.Seq2[store.Info, error] {
+	p.lists++
+	before := map[string]bool{}
+	for info := range p.Store.List(ctx, prefix, after) {
+		before[info.Key] = true
+	}
+	made := p.meanwhile
+	p.meanwhile = func() {}
+	made()
+	return func(yield func(store.Info, error) bool) {
+		for info, err := range p.Store.List(ctx, prefix, after) {
+			if (before[info.Key] || p.lists > 1 || p.seen(info.Key)) && !yield(info, err) {
+				return
+			}
+		}
+	}
+}
+
+// A list of a directory may show a commit and not the one before it, if both are made while it runs. That is no gap in the
+// log: what is shown is a version that was there.
+func TestAListThatIsNotOfOneMoment(t *testing.T) {
+	tb := newHistory(t)
+	last := tb.tail - 1
+	at := tb.clock.now.Add(2 * time.Second)
+	for name, read := range map[string]func(*logio.Log) (int64, error){
+		"load": func(l *logio.Log) (int64, error) {
+			snap, err := l.Load(t.Context())
+			if err != nil {
+				return 0, err
+			}
+			return snap.Version(), nil
+		},
+		"tail": func(l *logio.Log) (int64, error) {
+			tail, err := l.Tail(t.Context(), last)
+			if !tail.Whole || !tail.HasNext {
+				return 0, fmt.Errorf("%+v", tail)
+			}
+			return tail.Last, err
+		},
+		"version at": func(l *logio.Log) (int64, error) {
+			v, err := l.VersionAt(t.Context(), at, nil)
+			return v, err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tb := newHistory(t)
+			p := &places{Store: tb.mem, seen: func(key string) bool { return key == delta.CommitKey(last+3) }}
+			p.meanwhile = func() {
+				for i := range 3 {
+					tb.commit(add(fmt.Sprint("new-", i)))
+				}
+			}
+			v, err := read(logio.New(p, logio.Options{Clock: tb.clock}))
+			require.NoError(t, err)
+			require.Equal(t, last+3, v)
+			require.GreaterOrEqual(t, p.lists, 2)
+		})
+	}
+	t.Run("of a table that is being made", func(t *testing.T) {
+		tb := &table{t: t, clock: newClock()}
+		tb.mem = store.NewMemClock(tb.clock.Now)
+		p := &places{Store: tb.mem, seen: func(key string) bool { return key == delta.CommitKey(1) }}
+		p.meanwhile = func() {
+			tb.create("table")
+			tb.commit(add("a"))
+			tb.commit(add("bb"))
+		}
+		snap, err := logio.New(p, logio.Options{Clock: tb.clock}).Load(t.Context())
+		require.NoError(t, err)
+		requireTable(t, snap, 1, "a")
+	})
+	t.Run("a gap stays one", func(t *testing.T) {
+		tb := newHistory(t)
+		tb.delete(delta.CommitKey(2))
+		_, err := tb.load()
+		require.ErrorIs(t, err, delta.ErrCorrupt)
+		require.ErrorContains(t, err, "commit 2 is missing")
+	})
 }
