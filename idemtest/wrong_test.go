@@ -160,12 +160,16 @@ var wrongJobs = []struct {
 		"a delete that finds more the second time"}},
 	{"today by the clock of the table", onSales(today), idemtest.AnotherDay, []string{
 		"a clock value in column id", "the second run wrote its rows under another value", "after run 2, a day later"}},
+	{"today by the clock of the table, under a tag", onSales(todayUnderTag), idemtest.AnotherDay, []string{
+		"a day later the job makes another table of the same", "+1 rows, -1 rows"}},
 	{"the last row of a key is kept", onSales(keepsLast), idemtest.AnotherOrder, []string{
 		"with its input in another order the job makes another table", "a tie without order", "n=10 → 1"}},
 	{"the first rows are taken", onSales(takesFirst), idemtest.AnotherOrder, []string{
 		"a tie without order", "name a total order"}},
 	{"the last row of a scan is kept", onSales(keepsLastOfScan, fourSales...), idemtest.AnotherOrder, []string{
 		"a tie without order"}},
+	{"the first row is remembered, and another one taken for news", onSales(remembersFirst), idemtest.AnotherOrder, []string{
+		"run again with its input in another order the job changes the table", "n=0 → 1"}},
 	{"rows numbered as they come", onSales(rowNumber), idemtest.AnotherOrder, []string{
 		"a key from the row number", "column n holds the same values on other rows"}},
 	{"floats added as they come", onSales(floatSum), idemtest.AnotherOrder, []string{
@@ -201,6 +205,10 @@ var wrongJobs = []struct {
 		return exhibit{table: salesTable(t, sale{id: "a"}), job: set("2"), o: idemtest.Options{Older: set("1")}}
 	}, idemtest.OlderBetween, []string{
 		"an unfenced update", "n=2 → 1", "give both a Txn"}},
+	{"how often the older batch came, in a row", func(t *testing.T) exhibit {
+		return exhibit{table: salesTable(t), job: countsOlder(t), o: idemtest.Options{Older: olderTag(t)}}
+	}, idemtest.OlderBetween, []string{
+		"after the older batch and the job", "after both once more", "n=1 → 2"}},
 	{"a deleted key without a memory", batches(deletedKey), idemtest.OlderBetween, []string{
 		"brought back 1 rows that a later one had deleted", "Merge.SoftDelete"}},
 }
@@ -244,6 +252,53 @@ func today(t *testing.T) idem.Job {
 		_, err := table.ReplaceWhere(ctx, salesOf(t, sale{id: date, n: 1}), idem.ReplaceWhere{Where: "id = ?", Args: []any{date}})
 		return err
 	}
+}
+
+func todayUnderTag(t *testing.T) idem.Job {
+	return func(ctx context.Context, table *idem.Table) error {
+		date := table.Options().Clock.Now().Format(time.DateOnly)
+		_, err := table.AppendWithTxn(ctx, salesOf(t, sale{id: date, n: 1}), idem.Txn{AppID: "loader", Version: 1})
+		return err
+	}
+}
+
+// remembersFirst writes the same rows in whatever order they come, and records the first; run again, it holds another
+// first row for a source that changed.
+func remembersFirst(t *testing.T) idem.Job {
+	return func(ctx context.Context, table *idem.Table) error {
+		first := idemtest.List(ctx, fourSales)[0].n
+		known, ok := table.Snapshot().Txn("first")
+		news := int64(0)
+		if ok && known.Version != first {
+			news = 1
+		}
+		if err := replaceSales(ctx, table, salesOf(t, sale{id: "a", n: news})); err != nil || ok {
+			return err
+		}
+		_, err := table.AppendWithTxn(ctx, salesOf(t), idem.Txn{AppID: "first", Version: first})
+		return err
+	}
+}
+
+// olderTag records how often it ran, and no row.
+func olderTag(t *testing.T) idem.Job {
+	return func(ctx context.Context, table *idem.Table) error {
+		_, err := table.AppendWithTxn(ctx, salesOf(t), idem.Txn{AppID: "older", Version: ran(table, "older") + 1})
+		return err
+	}
+}
+
+// countsOlder writes how often olderTag ran.
+func countsOlder(t *testing.T) idem.Job {
+	return func(ctx context.Context, table *idem.Table) error {
+		return replaceSales(ctx, table, salesOf(t, sale{id: "a", n: ran(table, "older")}))
+	}
+}
+
+// ran is the version that is recorded for an application, 0 for none.
+func ran(table *idem.Table, app string) int64 {
+	t, _ := table.Snapshot().Txn(app)
+	return t.Version
 }
 
 func clockUnderTag(t *testing.T) idem.Job {

@@ -251,7 +251,7 @@ func (r *keyRange) inPartition(snap *delta.Snapshot, f *delta.Add) bool {
 	if err != nil {
 		return true // read it, and fail there
 	}
-	if text == nil || *text == "" {
+	if text == nil {
 		return r.hasNull
 	}
 	v, err := delta.ParsePartitionValue(r.typ, text)
