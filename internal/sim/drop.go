@@ -29,7 +29,7 @@ func (w *world) droppable() bool {
 	}
 	for _, wr := range w.writers {
 		c := wr.call
-		if wr.faulty.Late() > 0 || wr.dead || wr.opens || c != nil && (len(c.txnIDs) > 0 || c.job.kind.does().tidies) {
+		if wr.faulty.Late() > 0 || wr.dead || wr.opening != nil || c != nil && (len(c.txnIDs) > 0 || c.job.kind.does().tidies) {
 			return false
 		}
 	}

@@ -37,8 +37,10 @@ func (wr *writer) before(c storetest.Call) storetest.Fault {
 		if wr.trust.kind == storetest.LateEffect {
 			wr.lateFrom = w.now
 		}
-		if wr.call != nil {
-			wr.call.suffer(wr.trust)
+		for _, c := range []*call{wr.call, wr.opening} {
+			if c != nil {
+				c.suffer(wr.trust)
+			}
 		}
 	}
 	if before != w.troubles {
@@ -102,8 +104,8 @@ func (wr *writer) fate(c storetest.Call, dice *rand.Rand) (trouble, storetest.Fa
 	if !w.tells(t, c) {
 		return trouble{}, storetest.Fault{}
 	}
-	if t.name == "paging" {
-		wr.pages.turn = wr.pause
+	if t.id == "F13" {
+		wr.pages.turn, wr.pages.directory = wr.pause, t.name == "directory"
 	}
 	return t, f
 }
@@ -119,7 +121,7 @@ func (w *world) tells(t trouble, c storetest.Call) bool {
 	case storetest.StaleList, storetest.DuplicateList:
 		least = 1
 	}
-	if t.name == "paging" {
+	if t.id == "F13" {
 		least = pageKeys
 	}
 	if least == 0 {

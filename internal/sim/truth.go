@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"hash/crc32"
 	"iter"
+	"slices"
 	"strings"
 	"time"
 
@@ -117,20 +119,34 @@ func (e everything) Head(ctx context.Context, key string) (store.Info, error) {
 	return info, err
 }
 
-// pager lists in pages, between which others go on, for as long as turn is set.
+// pager lists in parts, between which others go on, if turn is set: in pages of keys in their order, as a list of an object
+// store is made, or by the places that names have in a directory, in an order of their own.
 type pager struct {
 	store.Store
-	turn func()
+	turn      func()
+	directory bool
 }
 
-const pageKeys = 2
+const (
+	pageKeys = 2
+	places   = 2
+	turns    = 12 // of the others while a directory is read, between one place and the next
+)
 
+// List implements store.Store. What was set counts for one list.
 func (p *pager) List(ctx context.Context, prefix, after string) iter.Seq2[store.Info, error] {
-	turn := p.turn
-	if turn == nil {
+	turn, directory := p.turn, p.directory
+	p.turn, p.directory = nil, false
+	switch {
+	case turn == nil:
 		return p.Store.List(ctx, prefix, after)
+	case directory:
+		return p.byPlace(ctx, prefix, after, turn)
 	}
-	p.turn = nil
+	return p.byPage(ctx, prefix, after, turn)
+}
+
+func (p *pager) byPage(ctx context.Context, prefix, after string, turn func()) iter.Seq2[store.Info, error] {
 	return func(yield func(store.Info, error) bool) {
 		for {
 			n := 0
@@ -147,6 +163,32 @@ func (p *pager) List(ctx context.Context, prefix, after string) iter.Seq2[store.
 				return
 			}
 			turn()
+		}
+	}
+}
+
+func (p *pager) byPlace(ctx context.Context, prefix, after string, turn func()) iter.Seq2[store.Info, error] {
+	return func(yield func(store.Info, error) bool) {
+		var found []store.Info
+		for place := range uint32(places) {
+			for range min(place, 1) * turns {
+				turn()
+			}
+			for info, err := range p.Store.List(ctx, prefix, after) {
+				if err != nil {
+					yield(info, err)
+					return
+				}
+				if crc32.ChecksumIEEE([]byte(info.Key))%places == place {
+					found = append(found, info)
+				}
+			}
+		}
+		slices.SortFunc(found, func(a, b store.Info) int { return strings.Compare(a.Key, b.Key) })
+		for _, info := range found {
+			if !yield(info, nil) {
+				return
+			}
 		}
 	}
 }

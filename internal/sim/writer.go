@@ -29,7 +29,7 @@ type writer struct {
 	frozen   int // the step before which it does not go on
 	ended    bool
 	dead     bool          // its process, which has not noticed yet
-	opens    bool          // its process reads the log to open the table
+	opening  *call         // what its process suffers while it reads the log to open the table
 	stays    bool          // its process has opened a table that was dropped since
 	misled   bool          // its process was shown an older store, or wrong bytes
 	lateFrom time.Time     // when an effect that comes late was last called for
@@ -154,9 +154,10 @@ func (wr *writer) run(j *job) (done bool) {
 // start starts a process: it opens the table, or makes it.
 func (wr *writer) start() bool {
 	wr.faulty.Restart()
-	wr.stays, wr.opens, wr.misled = false, true, false
+	wr.stays, wr.misled = false, false
+	wr.opening = &call{ended: true, began: wr.w.now}
 	wr.spills = newSpills(wr) // what a process leaves that dies is left to the system
-	defer func() { wr.opens = false }()
+	defer func() { wr.opening = nil }()
 	wr.born = len(wr.w.truth.deleted)
 	if wr.w.plan.race {
 		c := wr.beginCall(wr.w.plan.create)
@@ -172,6 +173,11 @@ func (wr *writer) start() bool {
 	t, err := idem.OpenStore(wr.w.context(), wr.view(), wr.options())
 	if err != nil {
 		wr.w.log(wr.name, "cannot open the table: %v", err)
+		c := wr.opening
+		c.err, c.over, c.deleted = err, wr.w.now, len(wr.w.truth.deleted) > wr.born
+		if !wr.dead && !c.explains() {
+			wr.w.fail("%s cannot open the table, and nothing that it suffered explains it: %v", wr.name, err)
+		}
 		return false
 	}
 	wr.takes(t)
