@@ -59,6 +59,14 @@ var logSeeds = []seed{
 		caught: []suite{in("internal/logio", "TestMultiPart")},
 	},
 	{
+		name:   "a list of a directory is taken to be of one moment",
+		breaks: "contract §8: ErrCorrupt is of a log that breaks the protocol",
+		file:   "internal/logio/listing.go",
+		old:    "\tgap, ok := ls.gap(from)\n\tif !ok {\n",
+		new:    "\tgap, ok := ls.gap(from)\n\tif !ok || gap >= 0 {\n",
+		caught: []suite{in("internal/logio", "TestAListThatIsNotOfOneMoment")},
+	},
+	{
 		name:   "a hint to a checkpoint that is gone is trusted",
 		breaks: "field failures: the hint is advice",
 		file:   "internal/logio/log.go",
