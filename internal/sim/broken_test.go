@@ -299,7 +299,7 @@ var worlds = []world{
 		return wrap(func(s store.Store) store.Store { return losing{s, new(int)} })
 	}, 100, "not in the store", 0},
 	{"taken is taken for our own", func() sim.Hooks { return loop(naive{loop: tabletest.NaiveLoop{TakenIsOurs: true}}) }, 200, "not its work", 0},
-	{"a lost answer is taken for taken", func() sim.Hooks { return loop(naive{}) }, 400, "committed twice", 0},
+	{"a lost answer is taken for taken", func() sim.Hooks { return loop(naive{}) }, 400, "committed twice", 400},
 	{"the next version is tried while one is vacant", func() sim.Hooks { return loop(naive{}) }, 400, "is vacant", 0},
 	{"an error is reported as a no", func() sim.Hooks { return loop(naive{loop: tabletest.NaiveLoop{ErrorIsFinal: true}}) }, 400, "its work is in the log", 0},
 	{"the tag is never looked at", func() sim.Hooks { return loop(naive{skipsTags: true}) }, 200, "it has a tag that", 0},
