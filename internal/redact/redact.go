@@ -59,7 +59,7 @@ func URL(s string) string {
 		}
 		return Text(s)
 	}
-	return Text(scheme + "://" + place(scheme, rest))
+	return Text(scheme + "://" + place(scheme, rest, false))
 }
 
 // urls goes through the URLs of a text.
@@ -77,13 +77,14 @@ func urls(s string) string {
 		}
 		scheme, rest := s[start:i], s[i+len("://"):]
 		end := urlEnd(rest, 0)
-		if _, secret := authority(scheme, rest[:end]); secret && !strings.Contains(rest[:end], "@") {
+		_, secret := authority(scheme, rest[:end])
+		if secret && !strings.Contains(rest[:end], "@") {
 			if n := secretBeyond(rest[end:]); n > 0 {
 				end = urlEnd(rest, end+n)
 			}
 		}
 		b.WriteString(s[:i+len("://")])
-		b.WriteString(place(scheme, rest[:end]))
+		b.WriteString(place(scheme, rest[:end], secret))
 		s = rest[end:]
 	}
 }
@@ -120,10 +121,7 @@ func authority(scheme, rest string) (a string, secret bool) {
 	if i := strings.IndexAny(rest, "/?#"); i >= 0 {
 		a = rest[:i]
 	}
-	host := a
-	if i := strings.LastIndexByte(a, ']'); i >= 0 { // an IPv6 address
-		host = a[i:]
-	}
+	host := address.ReplaceAllString(a, "")
 	_, port, found := strings.Cut(host, ":")
 	switch {
 	case !found:
@@ -134,15 +132,18 @@ func authority(scheme, rest string) (a string, secret bool) {
 	return a, strings.Trim(port, "0123456789") != ""
 }
 
+// address is one of IPv6, behind a user or at the beginning of an authority. Another bracket may be of a password.
+var address = regexp.MustCompile(`^(?:[^:@]*@)?\[[0-9A-Fa-f:.]*(?:%[^\]:@]*)?\]`)
+
 // buckets are the schemes whose authority has no port.
 var buckets = map[string]bool{
 	"s3": true, "s3a": true, "s3n": true, "gs": true, "gcs": true, "az": true, "azure": true, "abfs": true, "abfss": true, "wasb": true, "wasbs": true,
 }
 
-// place redacts what follows the scheme of a URL.
-func place(scheme, rest string) string {
+// place redacts what follows the scheme of a URL; known says that a part of it was seen to hold a password.
+func place(scheme, rest string, known bool) string {
 	a, secret := authority(scheme, rest)
-	if secret {
+	if secret || known {
 		at := strings.LastIndexByte(rest, '@')
 		if at < 0 {
 			host, _, _ := strings.Cut(a, ":")

@@ -32,6 +32,10 @@ func TestText(t *testing.T) {
 		{"a password with a question mark", "s3://AKIA:s3?cr3t@bucket/lake", "s3://***@bucket/lake"},
 		{"a password with an at", "s3://AKIA:s3@cr3t@bucket/lake", "s3://***@bucket/lake"},
 		{"a password with a blank", "s3://AKIA:s3 cr3t@bucket/lake gone", "s3://***@bucket/lake gone"},
+		{"a password with brackets", "s3://AKIA:[s3cr3t]s3cr3t@bucket/lake", "s3://***@bucket/lake"},
+		{"a password that ends as an address does", "s3://AKIA:s3cr3t]#s3cr3t@bucket/lake", "s3://***@bucket/lake"},
+		{"and has a blank", "https://AKIA:s3 cr3t]#s3cr3t@host/lake gone", "https://***@host/lake gone"},
+		{"a user before an address", "http://AKIA:s3cr3t@[fe80::1%eth0]:9000/lake", "http://***@[fe80::1%eth0]:9000/lake"},
 		{"a query behind it", "s3://AKIA:s3 cr3t@bucket/lake?versionId=s3cr3t gone", "s3://***@bucket/lake?*** gone"},
 		{"a password without a host", "s3://AKIA:s3cr3t/lake", "s3://AKIA:***/lake"},
 		{"a port is none", "hdfs://nn:8020/lake/a@b", "hdfs://nn:8020/lake/a@b"},
@@ -74,7 +78,7 @@ func TestURL(t *testing.T) {
 func TestNoSecretStays(t *testing.T) {
 	const secret = "s3cr3t"
 	rapid.Check(t, func(t *rapid.T) {
-		part := rapid.StringMatching(`[a-zA-Z0-9/?#@:&=%+._~-]{0,6}`)
+		part := rapid.StringMatching(`[a-zA-Z0-9/?#@:&=%+._~\[\]-]{0,6}`)
 		u := rapid.SampledFrom([]string{"s3", "s3a", "https", "HTTP", "gs", "wasbs", "postgres"}).Draw(t, "scheme") + "://"
 		switch rapid.IntRange(0, 3).Draw(t, "where") {
 		case 0:
