@@ -3,6 +3,7 @@ package idem_test
 import (
 	"context"
 	"math"
+	"os"
 	"testing"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -378,6 +379,36 @@ func TestMergeGuardsByAPrefixOnly(t *testing.T) {
 	_, err := f.table.Merge(t.Context(), in, idem.Merge{On: []string{"id"}, Newer: []string{"lsn", "seq"}, GuardPrefix: true})
 	require.ErrorIs(t, err, idem.ErrInput)
 	require.ErrorContains(t, err, "must come first")
+}
+
+// What was set aside for kept rows goes with the last reference to them, however much of them was read.
+func TestSpilledRowsGoWithTheLastRelease(t *testing.T) {
+	var list []order
+	for i := range int64(2000) {
+		list = append(list, order{"d1", i, 1, "a"})
+	}
+	for name, batches := range map[string]int{"not read": 0, "begun": 1, "read to the end": 1 << 30} {
+		t.Run(name, func(t *testing.T) {
+			checked := memory.NewCheckedAllocator(memory.NewGoAllocator())
+			defer checked.AssertSize(t, 0)
+			dir := t.TempDir()
+			out, _, err := idem.DedupeRows(t.Context(), rowsOf(list...),
+				idem.Dedupe{On: []string{"id"}, Options: idem.Options{MemoryBytes: 1, TempDir: dir, Allocator: checked}})
+			require.NoError(t, err)
+			spilled, err := os.ReadDir(dir)
+			require.NoError(t, err)
+			require.NotEmpty(t, spilled)
+			out.Retain()
+			out.Release()
+			for n := 0; n < batches && out.Next(); n++ {
+			}
+			require.NoError(t, out.Err())
+			out.Release()
+			left, err := os.ReadDir(dir)
+			require.NoError(t, err)
+			require.Empty(t, left)
+		})
+	}
 }
 
 // TestAKeyWithMostOfTheRowsIsCutFromTheOthers: rows are divided by keys that were looked at here and

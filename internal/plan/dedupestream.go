@@ -42,19 +42,21 @@ func DedupeStream(ctx context.Context, env *Env, schema *delta.Struct, in Input,
 		area.Close()
 		return nil, nil, err
 	}
-	return newKeptReader(array.ReaderFromIter(typed, drain(area, d.Buffer, typed))), d, nil
+	return newKeptReader(array.ReaderFromIter(typed, drain(area, d.Buffer, typed)), area), d, nil
 }
 
-// keptReader is a reader that says so by Err when it is read after its last Release.
+// keptReader is a reader that says so by Err when it is read after its last Release, with which its spill files go: a
+// stream that was not begun has no end at which they would.
 type keptReader struct {
 	array.RecordReader
+	area     *spill.Area
 	refs     atomic.Int64
 	begun    bool // by Next
 	released bool // and read
 }
 
-func newKeptReader(rows array.RecordReader) *keptReader {
-	r := &keptReader{RecordReader: rows}
+func newKeptReader(rows array.RecordReader, area *spill.Area) *keptReader {
+	r := &keptReader{RecordReader: rows, area: area}
 	r.refs.Store(1)
 	return r
 }
@@ -64,6 +66,7 @@ func (r *keptReader) Retain() { r.refs.Add(1) }
 func (r *keptReader) Release() {
 	if r.refs.Add(-1) == 0 {
 		r.RecordReader.Release()
+		r.area.Close()
 	}
 }
 
