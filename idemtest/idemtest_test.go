@@ -291,6 +291,9 @@ func TestSameRows(t *testing.T) {
 	require.False(t, r.failed, r.said())
 
 	require.NoError(t, mergeByID(t.Context(), b, idemtest.Rows(t, orders, []any{day, "order-2", 22, nil})))
+	r = record(t, func(t testing.TB) { idemtest.SameRows(t, a, b) })
+	require.Contains(t, r.said(), "1 rows are only in the first, 1 only in the second", "as many rows are not the same rows")
+
 	_, err := b.Append(t.Context(), idemtest.Rows(t, orders, sixRows()[0]), idem.Append{Reason: "a row that is there twice"})
 	require.NoError(t, err)
 	r = record(t, func(t testing.TB) { idemtest.SameRows(t, a, b) })
