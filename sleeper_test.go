@@ -53,18 +53,28 @@ func TestAWriterThatSleepsAcrossTheRetention(t *testing.T) {
 		name   string
 		asleep func(storetest.Call) bool
 		vacuum func(t *testing.T, f *tabletest.Fixture)
+		says   string
 	}{
 		{"its commit meets a vacuum", putsCommit, func(t *testing.T, f *tabletest.Fixture) {
 			v, err := maintain.VacuumTable(f.Context, f.Table, maintain.Vacuum{})
 			require.NoError(t, err)
 			require.EqualValues(t, 2, v.Files, "what the sleeper wrote")
-		}},
+		}, "version 3 is a vacuum"},
 		{"its commit meets a vacuum that has not deleted yet", putsCommit, func(t *testing.T, f *tabletest.Fixture) {
 			info := delta.Action{CommitInfo: &delta.CommitInfo{Operation: "VACUUM START", TxnID: strings.Repeat("a", 32), Timestamp: f.Clock.Now().UnixMilli()}}
 			data, err := delta.EncodeCommit([]delta.Action{info})
 			require.NoError(t, err)
 			require.NoError(t, f.Store.PutIfAbsent(f.Context, delta.CommitKey(2), data))
-		}},
+		}, "version 2 is a vacuum"},
+		{"its upload meets a log that was cleaned up, perhaps of a vacuum", uploadsData, func(t *testing.T, f *tabletest.Fixture) {
+			for range 2 {
+				_, err := f.Table.AppendWithTxn(f.Context, tabletest.Once(memory.DefaultAllocator, 0), idem.Txn{AppID: "b", Version: f.Table.Version() + 1})
+				require.NoError(t, err)
+			}
+			_, err := maintain.Checkpoint(f.Context, f.Table)
+			require.NoError(t, err)
+			require.NoError(t, f.Store.Delete(f.Context, delta.CommitKey(0), delta.CommitKey(1), delta.CommitKey(2)))
+		}, "the log does not reach back"},
 		{"a vacuum that leaves no trace took its first file while it wrote the second", func(c storetest.Call) bool {
 			return c.Op == storetest.OpCreate && strings.HasPrefix(c.Key, "part-00001")
 		}, func(t *testing.T, f *tabletest.Fixture) {
@@ -74,16 +84,17 @@ func TestAWriterThatSleepsAcrossTheRetention(t *testing.T) {
 					require.NoError(t, f.Store.Delete(f.Context, info.Key))
 				}
 			}
-		}},
+		}, "is gone"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			f := fixture(t)
-			f.Options.TargetFileBytes = 1
+			f.Options.TargetFileBytes, f.Options.CommitBudget = 1, 30*24*time.Hour
 			table := sleeper(t, f, c.asleep, func() { c.vacuum(t, f) })
 			txn := idem.Txn{AppID: "a", Version: 1}
 			third := tabletest.Row{Day: "d", ID: 3, Seq: 1}
 			_, err := table.AppendWithTxn(f.Context, tabletest.Once(memory.DefaultAllocator, 1, second, third), txn)
 			require.ErrorIs(t, err, idem.ErrConflict)
+			require.ErrorContains(t, err, c.says)
 			f.Check(t, tabletest.Of(first))
 			res, err := table.AppendWithTxn(f.Context, tabletest.Once(memory.DefaultAllocator, 1, second, third), txn)
 			require.NoError(t, err)
