@@ -301,6 +301,23 @@ func TestOptimizeBesideOtherWriters(t *testing.T) {
 	}
 }
 
+// A row that is deleted by a vector leaves its file live, and what was copied of it meanwhile holds the row still.
+func TestOptimizeBesideADeleteByVector(t *testing.T) {
+	for _, by := range [][]string{nil, {"id"}} {
+		f := newFixture(t, idem.Definition{Properties: map[string]string{"delta.enableDeletionVectors": "true"}})
+		f.append(row{"a", 1, "x"}, row{"a", 2, "x"})
+		f.append(row{"a", 3, "x"}, row{"a", 4, "x"})
+		f.raced(func(other *idem.Table) {
+			_, err := other.Delete(t.Context(), idem.Delete{Where: "id = 1"})
+			require.NoError(t, err)
+			require.EqualValues(t, 1, other.Snapshot().NumDeletionVectors())
+		})
+		res := f.optimize(maintain.Optimize{ZOrderBy: by})
+		require.Equal(t, idem.Committed, res.Outcome)
+		require.Equal(t, []string{"a/2/x", "a/3/x", "a/4/x"}, f.rows())
+	}
+}
+
 func TestOptimizeFaultSweep(t *testing.T) {
 	want := []string{"a/1/x", "a/2/x", "b/3/x"}
 	f := newFixture(t, idem.Definition{PartitionBy: []string{"p"}})

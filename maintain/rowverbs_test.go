@@ -171,6 +171,14 @@ func TestOverwritePartitions(t *testing.T) {
 		_, err = maintain.OverwritePartitions(t.Context(), f.table, used, maintain.Overwrite{})
 		require.ErrorIs(t, err, idem.ErrInput)
 		require.ErrorContains(t, err, "used up")
+		_, err = overwrite(f.table, maintain.Overwrite{MaxShrink: 0.5}, row{"a", 3, "z"})
+		require.ErrorIs(t, err, idem.ErrInput, "one row for two")
+		verified := maintain.Overwrite{Txn: idem.Txn{AppID: "b", Version: 2, VerifyPayload: true}}
+		_, err = overwrite(f.table, verified, row{"b", 5, "w"})
+		require.NoError(t, err)
+		_, err = overwrite(f.table, verified, row{"b", 5, "other"})
+		require.ErrorIs(t, err, idem.ErrPayload)
+		require.Equal(t, []string{"a/2/x", "a/9/n", "b/5/w", "c/7/n"}, f.rows())
 	}
 	f := newFixture(t, idem.Definition{PartitionBy: []string{"p"}})
 	f.append(row{"a", 1, "x"})
