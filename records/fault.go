@@ -1,6 +1,7 @@
 package records
 
 import (
+	"bytes"
 	"fmt"
 	"strconv"
 	"strings"
@@ -70,8 +71,11 @@ func cutAt(text []byte) int {
 	return cut
 }
 
-// clip cuts text that a message shows as it is.
+// clip cuts text that a message shows as it is, but for text that no line of a message can hold.
 func clip(text []byte) string {
+	if bytes.ContainsFunc(text[:min(len(text), shownBytes)], func(r rune) bool { return !strconv.IsPrint(r) }) {
+		return quote(text)
+	}
 	if len(text) <= shownBytes {
 		return string(text)
 	}

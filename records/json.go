@@ -140,7 +140,7 @@ func (s *jsonSource) row() (int, error) {
 		if err != nil {
 			return 0, err
 		}
-		if len(bytes.TrimSpace(line)) == 0 {
+		if len(bytes.TrimLeft(line, " \t\r")) == 0 { // what JSON takes for blank, and not all that Unicode does
 			continue
 		}
 		if f := s.value(line); f != nil {

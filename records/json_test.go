@@ -136,6 +136,7 @@ func TestJSONErrors(t *testing.T) {
 		{"behind the object", `{"id":1} {"id":2}`, records.JSONOptions{}, `line 1: the JSON is broken at byte 10: the line goes on behind its object with '{'`},
 		{"an array", "[{\"id\":1}]", records.JSONOptions{}, `line 1: it begins a JSON array; JSON lines have one object on each line (jq -c '.[]' makes them)`},
 		{"a value that is no object", "{}\n5\n", records.JSONOptions{}, `line 2: the value 5 is not a JSON object`},
+		{"a line of what only Unicode takes for blank", "{}\n\v\u00a0\n", records.JSONOptions{}, `line 2: the value "\v\u00a0" is not a JSON object`},
 		{"an open list", `{"lines":[`, records.JSONOptions{}, `a value is expected, not the end of the line`},
 		{"depth", `{"x":` + strings.Repeat("[", 200), records.JSONOptions{Skip: []string{"x"}}, `values nest deeper than 100`},
 		{"depth in a message", `{"s":` + strings.Repeat("[", 1000), records.JSONOptions{}, `the value ` + strings.Repeat("[", 60) + `… is not a string`},
