@@ -96,6 +96,26 @@ func TestACompactionLandsFirst(t *testing.T) {
 	}
 }
 
+// A blind append that landed first comes before a write, or after it if the option allows that.
+func TestIsolation(t *testing.T) {
+	for level, want := range map[idem.Isolation][]string{
+		idem.Serializable:      {"d1/1/1/a", "d2/3/1/c"},
+		idem.WriteSerializable: {"d1/1/1/a", "d1/2/9/late", "d2/3/1/c"},
+	} {
+		f := begun(t)
+		table, err := idem.OpenStore(t.Context(), f.store, idem.Options{Parallelism: 1, Isolation: level})
+		require.NoError(t, err)
+		f.raced(func(other *idem.Table) {
+			_, err := other.Append(t.Context(), rowsOf(order{"d1", 2, 9, "late"}), idem.Append{Reason: "test"})
+			require.NoError(t, err)
+		})
+		res, err := table.Delete(t.Context(), idem.Delete{Where: "id = 2"})
+		require.NoError(t, err)
+		require.Equal(t, idem.Committed, res.Outcome)
+		require.Equal(t, want, f.rows())
+	}
+}
+
 func TestTheDefinitionChangesFirst(t *testing.T) {
 	schema := func(change func(s *delta.Struct)) func(*delta.Metadata) {
 		return func(m *delta.Metadata) {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/idemtable/idem"
 	"github.com/idemtable/idem/delta"
+	"github.com/idemtable/idem/delta/store/storetest"
 	"github.com/idemtable/idem/internal/tabletest"
 	"github.com/idemtable/idem/maintain"
 )
@@ -104,6 +105,30 @@ func TestATableThatWasLeftOpen(t *testing.T) {
 
 // TestATableThatWasDropped: no call on a table that somebody took away says that it did something, whether it writes
 // files or reads those that are gone.
+// A call that looked at the log before another call of the same Table committed does not take its table back.
+func TestATableThatTwoCallsUse(t *testing.T) {
+	places := 0
+	for within := true; within; places++ {
+		f := newFixture(t)
+		_, err := f.other().Append(t.Context(), rowsOf(order{"d1", 1, 1, "a"}), idem.Append{Reason: "test"})
+		require.NoError(t, err)
+		calls, want := 0, int64(1)
+		within = false
+		f.store.Before = func(storetest.Call) storetest.Fault {
+			if calls++; calls == places+1 {
+				within, want = true, 2
+				_, err := f.table.Append(t.Context(), rowsOf(order{"d1", 2, 1, "b"}), idem.Append{Reason: "test"})
+				require.NoError(t, err)
+			}
+			return storetest.Fault{}
+		}
+		_, err = f.table.Refresh(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, want, f.table.Version(), "after operation %d", places)
+	}
+	require.Greater(t, places, 3)
+}
+
 func TestATableThatWasDropped(t *testing.T) {
 	row := tabletest.Row{Day: "d", ID: 1, Seq: 1, V: 1}
 	rows := func() tabletest.Rereader { return tabletest.Again(memory.DefaultAllocator, 0, row) }
