@@ -369,14 +369,18 @@ func TestTableMadeAnewWhileItsTagIsLookedFor(t *testing.T) {
 			dropped = false
 			p.faulty.Before = func(storetest.Call) storetest.Fault {
 				if n++; n == at {
-					w.makeAnew(6)
+					w.makeAnew(3)
+					w.restore(0)
 					dropped = true
 				}
 				return storetest.Fault{}
 			}
 			var err error
 			if planner == nil {
-				_, err = p.CheckTags(t.Context(), p.snap, *tag)
+				var answers []commit.TagAnswer
+				if answers, err = p.CheckTags(t.Context(), p.snap, *tag); err == nil {
+					require.Equal(t, commit.Applied, answers[0].Status, "dropped before operation %d", at)
+				}
 			} else {
 				_, err = p.commit(t.Context(), planner())
 			}

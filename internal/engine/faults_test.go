@@ -12,6 +12,7 @@ import (
 	"github.com/idemtable/idem/delta/store/storetest"
 	"github.com/idemtable/idem/internal/commit"
 	"github.com/idemtable/idem/internal/engine"
+	"github.com/idemtable/idem/internal/logio"
 )
 
 // The kinds of a store that keeps its contract. Reads that lie without an error are not among them.
@@ -331,19 +332,24 @@ func TestATagMovedBackThatLooksCleanedAway(t *testing.T) {
 // Version taken, then cleaned away before it could be read: a duplicate delivery looks like this,
 // too. Only the tag can tell.
 func TestTakenThenCleanedAway(t *testing.T) {
+	tag := &commit.Tag{AppID: "app", Version: 5}
 	for name, c := range map[string]struct {
 		tag  *commit.Tag
 		ours bool
+		ends bool // the caller's context does, once the commit was sent
 	}{
-		"ours, with a tag": {&commit.Tag{AppID: "app", Version: 5}, true},
-		"ours, no tag":     {nil, true},
-		"theirs":           {&commit.Tag{AppID: "app", Version: 5}, false},
+		"ours, with a tag":               {tag, true, false},
+		"ours, and nobody waits anymore": {tag, true, true},
+		"ours, no tag":                   {nil, true, false},
+		"theirs":                         {tag, false, false},
 	} {
 		for order, gone := range map[string][]int64{"all before the checkpoint": {0, 1}, "the first is still to go": {1}} {
 			t.Run(name+", "+order, func(t *testing.T) {
 				w := newWorld(t)
 				p := w.process()
 				checkpointer := w.process()
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
 				p.faulty.Before = func(call storetest.Call) storetest.Fault {
 					switch {
 					case call.Op == storetest.OpPutIfAbsent && c.ours:
@@ -351,6 +357,9 @@ func TestTakenThenCleanedAway(t *testing.T) {
 					case call.Op == storetest.OpPutIfAbsent:
 						w.foreign()
 					case call.Op == storetest.OpGet && w.tail() == 2:
+						if c.ends {
+							cancel()
+						}
 						w.foreign()
 						require.NoError(t, checkpointer.Log.Checkpoint(context.Background(), w.snapshot(), w.clock.Now()))
 						for _, v := range gone {
@@ -359,7 +368,7 @@ func TestTakenThenCleanedAway(t *testing.T) {
 					}
 					return storetest.Fault{}
 				}
-				out, err := p.commit(t.Context(), appends(1, c.tag))
+				out, err := p.commit(ctx, appends(1, c.tag))
 				if c.ours && c.tag != nil {
 					require.NoError(t, err)
 					require.Equal(t, engine.AlreadyApplied, out.Kind)
@@ -368,6 +377,54 @@ func TestTakenThenCleanedAway(t *testing.T) {
 				require.ErrorIs(t, err, commit.ErrUnknownOutcome)
 			})
 		}
+	}
+}
+
+// The tag of another table that was made at the place of ours is no proof.
+func TestTakenThenMadeAnew(t *testing.T) {
+	tag := &commit.Tag{AppID: "app", Version: 5}
+	w := newWorld(t)
+	p := w.process(storetest.Rule{Op: storetest.OpPutIfAbsent, Fault: storetest.Fault{Kind: storetest.LostAnswer}})
+	p.faulty.Before = func(call storetest.Call) storetest.Fault {
+		if call.Op == storetest.OpGet && w.tail() == 2 {
+			w.makeAnew(2)
+			w.foreign(delta.Action{Txn: &delta.Txn{AppID: "app", Version: 5}})
+			w.checkpointAlone()
+		}
+		return storetest.Fault{}
+	}
+	_, err := p.commit(t.Context(), appends(1, tag))
+	require.EqualValues(t, 4, w.tail(), "it was made anew")
+	require.ErrorIs(t, err, commit.ErrUnknownOutcome)
+}
+
+// What follows a commit that was first may be cleaned away before it is read: the plan is made anew.
+func TestWinnersThatAreCleanedAway(t *testing.T) {
+	for order, gone := range map[string][]int64{"all of them": {0, 1, 2}, "the first are still to go": {2}} {
+		t.Run(order, func(t *testing.T) {
+			w := newWorld(t)
+			p := w.process()
+			p.CommitBudget = time.Hour
+			p.faulty.Before = func(call storetest.Call) storetest.Fault {
+				switch {
+				case call.Op == storetest.OpPutIfAbsent && w.tail() == 1:
+					w.foreign(add("c"))
+					w.foreign(add("d"))
+				case call.Op == storetest.OpGet && call.Key == delta.CommitKey(2) && w.tail() == 3:
+					w.checkpoint()
+					w.clock.now = w.clock.now.Add(logio.FreshFor)
+					for _, v := range gone {
+						require.NoError(t, w.mem.Delete(t.Context(), delta.CommitKey(v)))
+					}
+				}
+				return storetest.Fault{}
+			}
+			out, err := p.commit(t.Context(), rewrites(1))
+			require.NoError(t, err)
+			require.EqualValues(t, 3, out.Version)
+			require.Equal(t, 2, out.Plans)
+			require.Equal(t, []string{"whole-1-2"}, w.files())
+		})
 	}
 }
 
