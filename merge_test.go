@@ -319,6 +319,11 @@ func TestDedupeRows(t *testing.T) {
 	require.ElementsMatch(t, []string{"b", "c"}, got)
 	_, _, err = idem.DedupeRows(context.Background(), rowsOf(list...), idem.Dedupe{On: []string{"id"}})
 	require.ErrorIs(t, err, idem.ErrInput)
+
+	untyped := arrow.NewSchema([]arrow.Field{{Name: "id", Type: arrow.Null, Nullable: true}, {Name: "seq", Type: arrow.PrimitiveTypes.Int64}}, nil)
+	_, _, err = idem.DedupeRows(t.Context(), fromJSON(untyped, `[{"id": null, "seq": 1}, {"id": null, "seq": 2}]`), idem.Dedupe{On: []string{"id"}, Newer: []string{"seq"}})
+	require.ErrorIs(t, err, idem.ErrInput)
+	require.ErrorContains(t, err, "On names id, which is null")
 }
 
 func TestATinyBudgetIsSlowAtMost(t *testing.T) {

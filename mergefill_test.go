@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/idemtable/idem"
+	feeds "github.com/idemtable/idem/changes"
 	"github.com/idemtable/idem/delta/store"
 	"github.com/idemtable/idem/delta/store/storetest"
 )
@@ -111,6 +112,14 @@ func TestAMergeRefusesWhatTheTableMakes(t *testing.T) {
 			require.ErrorContains(t, err, c.message)
 		})
 	}
+	mem := store.NewMem()
+	table, _, err := idem.CreateStore(t.Context(), mem, idem.Definition{Schema: columnsOf(made, "id", "n"), Columns: map[string]idem.Column{"n": {Identity: &idem.Identity{AllowExplicit: true}}}}, idem.Options{})
+	require.NoError(t, err)
+	_, err = table.Merge(t.Context(), some(`[{"id": 1, "n": 7}]`, "id", "n"), idem.Merge{On: []string{"id"}, Unguarded: true, Matched: []idem.Clause{}})
+	require.NoError(t, err, "rows may bring numbers")
+	_, err = table.Merge(t.Context(), some(`[{"id": 1}]`, "id"), idem.Merge{On: []string{"id"}, Unguarded: true, Matched: []idem.Clause{{Set: map[string]string{"n": "8"}}}})
+	require.ErrorIs(t, err, idem.ErrInput)
+	require.ErrorContains(t, err, "an update must not change its numbers")
 }
 
 // TestMergesNumberRowsOnce: clauses share the numbers, and so do writers at once.
@@ -127,6 +136,30 @@ func TestMergesNumberRowsOnce(t *testing.T) {
 		require.Equal(t, i == 1, res.Outcome == idem.Unchanged)
 	}
 	require.ElementsMatch(t, []string{`{"n":10}`, `{"n":20}`, `{"n":30}`, `{"n":40}`, `{"n":50}`}, tableJSON(t, f.other(), "n"))
+}
+
+// A replacement that is numbered anew, as another writer took its numbers, tells the feed the numbers that it has then.
+func TestAReplacementIsFedAsItIsNumbered(t *testing.T) {
+	f := newMade(t, "delta.enableChangeDataFeed", "true")
+	add := func(table *idem.Table, rows string) {
+		_, err := table.Append(t.Context(), some(rows, "id", "v"), idem.Append{Reason: "test"})
+		require.NoError(t, err)
+	}
+	add(f.table, `[{"id": 1, "v": "a"}, {"id": 2, "v": "ab"}]`)
+	f.raced(func(o *idem.Table) { add(o, `[{"id": 3, "v": "ac"}]`) })
+	res, err := f.table.ReplaceWhere(t.Context(), some(`[{"id": 1, "v": "ax"}]`, "id", "v"), idem.ReplaceWhere{Where: "id = 1"})
+	require.NoError(t, err)
+	require.EqualValues(t, 3, res.Version)
+	require.ElementsMatch(t, []string{`{"id":1,"n":40}`, `{"id":2,"n":20}`, `{"id":3,"n":30}`}, tableJSON(t, f.other(), "id", "n"))
+	var fed []string
+	for batch, err := range feeds.Rows(t.Context(), f.other(), feeds.Request{From: feeds.Version(3)}) {
+		require.NoError(t, err)
+		for i := range int(batch.NumRows()) {
+			at := func(column string) string { return batch.Column(batch.Schema().FieldIndices(column)[0]).ValueStr(i) }
+			fed = append(fed, at("id")+" "+at("n")+" "+at(feeds.TypeColumn))
+		}
+	}
+	require.ElementsMatch(t, []string{"1 10 delete", "1 40 insert"}, fed)
 }
 
 // TestAMergeJudgesGeneratedColumnsAsTheyWillBe: whether a second call finds something to do is proven

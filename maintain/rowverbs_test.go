@@ -128,6 +128,12 @@ func TestOverwritePartitionsWantsThePartitionColumns(t *testing.T) {
 	_, err := maintain.OverwritePartitions(t.Context(), f.table, named(columnsNamed("other", "id", "v"), row{"", 9, "n"}), maintain.Overwrite{Evolve: true})
 	require.NoError(t, err)
 	require.Len(t, f.rows(), 2, "the default says which partition")
+
+	f = newFixture(t, idem.Definition{PartitionBy: []string{"p"}, Columns: map[string]idem.Column{"p": {Default: "CAST(current_date() AS STRING)"}}})
+	f.append(row{"b", 1, "x"})
+	_, err = maintain.OverwritePartitions(t.Context(), f.table, named(columnsNamed("other", "id", "v"), row{"", 9, "n"}), maintain.Overwrite{Evolve: true})
+	require.ErrorIs(t, err, idem.ErrInput)
+	require.ErrorContains(t, err, `the partition column "p" differs from run to run`)
 }
 
 func TestOverwritePartitions(t *testing.T) {

@@ -140,7 +140,7 @@ func (n *nullCells) look(batch arrow.RecordBatch, columns []int, firstRow int64)
 
 func nullAmong(columns []arrow.Array, row int) bool {
 	for _, c := range columns {
-		if c.IsNull(row) || c.DataType().ID() == arrow.NULL {
+		if c.IsNull(row) {
 			return true
 		}
 	}
