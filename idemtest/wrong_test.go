@@ -79,6 +79,14 @@ func scanned(ctx context.Context, table *idem.Table) ([]sale, error) {
 	return out, nil
 }
 
+func deleteFirst(ctx context.Context, table *idem.Table, txn idem.Txn) error {
+	left, err := scanned(ctx, table)
+	if err == nil {
+		_, err = table.Delete(ctx, idem.Delete{Where: "n = ?", Args: []any{left[0].n}, Txn: txn})
+	}
+	return err
+}
+
 // exhibit is a job, and the table that it is for.
 type exhibit struct {
 	table *idem.Table
@@ -140,13 +148,13 @@ var wrongJobs = []struct {
 		return updateSales(ctx, table, maintain.Update{Where: "TRUE", Set: map[string]string{"seq": fmt.Sprint(txn.Version)}, Txn: txn})
 	}), sale{id: "a", n: 1}), idemtest.Twice, []string{
 		"another tag in every run", "changed a clock value in column seq,", "a tag must be the same on every run over the same rows, and take the logical date of the run"}},
-	{"a delete of the first row that is left, under a tag from the clock", onSales(clockTag(func(ctx context.Context, table *idem.Table, txn idem.Txn) error {
-		left, err := scanned(ctx, table)
-		if err == nil {
-			_, err = table.Delete(ctx, idem.Delete{Where: "n = ?", Args: []any{left[0].n}, Txn: txn})
-		}
-		return err
-	}), fourSales...), idemtest.Twice, []string{
+	{"a delete of the first row that is left, under a tag from the clock", onSales(clockTag(deleteFirst), fourSales...), idemtest.Twice, []string{
+		"another tag in every run", "added 0 rows and removed 1"}},
+	{"the same, by a vector of a file that stays", func(t *testing.T) exhibit {
+		table := idemtest.NewTable(t, idem.Definition{Schema: sales, Properties: map[string]string{"delta.enableDeletionVectors": "true"}})
+		require.NoError(t, replaceSales(t.Context(), table, salesOf(t, fourSales...)))
+		return exhibit{table: table, job: clockTag(deleteFirst)(t)}
+	}, idemtest.Twice, []string{
 		"another tag in every run", "added 0 rows and removed 1"}},
 	{"the rows since the job's cursor", onOrders(sinceCursor), idemtest.Twice, []string{
 		"a partial source", "4 rows fewer"}},
