@@ -138,6 +138,31 @@ func TestMergesNumberRowsOnce(t *testing.T) {
 	require.ElementsMatch(t, []string{`{"n":10}`, `{"n":20}`, `{"n":30}`, `{"n":40}`, `{"n":50}`}, tableJSON(t, f.other(), "n"))
 }
 
+// The commit that adds a column also says which numbers its rows were given.
+func TestNumbersOfRowsThatBringAColumn(t *testing.T) {
+	brings := arrow.NewSchema(append(columnsOf(made, "id", "seq", "v").Fields(), arrow.Field{Name: "extra", Type: arrow.PrimitiveTypes.Int64, Nullable: true}), nil)
+	for name, write := range map[string]func(table *idem.Table) error{
+		"AppendWithTxn": func(table *idem.Table) error {
+			_, err := table.AppendWithTxn(t.Context(), fromJSON(brings, `[{"id": 1, "seq": 1, "v": "a", "extra": 7}]`), idem.Txn{AppID: "app", Version: 1, Evolve: true})
+			return err
+		},
+		"ReplaceWhere": func(table *idem.Table) error {
+			_, err := table.ReplaceWhere(t.Context(), fromJSON(brings, `[{"id": 1, "seq": 1, "v": "a", "extra": 7}]`), idem.ReplaceWhere{Where: "id = 1", Evolve: true})
+			return err
+		},
+		"Merge": func(table *idem.Table) error {
+			_, err := table.Merge(t.Context(), fromJSON(brings, `[{"id": 1, "seq": 1, "v": "a", "extra": 7}]`), idem.Merge{On: []string{"id"}, Newer: []string{"seq"}, Evolve: true})
+			return err
+		},
+	} {
+		f := newMade(t)
+		require.NoError(t, write(f.table), name)
+		_, err := f.other().Append(t.Context(), some(`[{"id": 2, "v": "b"}]`, "id", "v"), idem.Append{Reason: "test"})
+		require.NoError(t, err)
+		require.ElementsMatch(t, []string{`{"extra":7,"id":1,"n":10}`, `{"extra":null,"id":2,"n":20}`}, tableJSON(t, f.other(), "extra", "id", "n"), name)
+	}
+}
+
 // A replacement that is numbered anew, as another writer took its numbers, tells the feed the numbers that it has then.
 func TestAReplacementIsFedAsItIsNumbered(t *testing.T) {
 	f := newMade(t, "delta.enableChangeDataFeed", "true")
