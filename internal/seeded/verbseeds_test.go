@@ -171,6 +171,22 @@ var verbSeeds = []seed{
 		caught: []suite{in("internal/plan", "TestFillNumbers")},
 	},
 	{
+		name:   "numbers given by a commit that also adds a column are not marked",
+		breaks: "protocol: delta.identity.highWaterMark",
+		file:   "internal/plan/evolve.go",
+		old:    "\t\t\tp.Actions[i].Metadata = m\n\t\t\treturn nil",
+		new:    "\t\t\treturn nil",
+		caught: []suite{in("", "TestNumbersOfRowsThatBringAColumn")},
+	},
+	{
+		name:   "a replacement that is numbered anew tells the feed the numbers that it had",
+		breaks: "protocol: change data feed; its rows are those that the version has",
+		file:   "internal/plan/replace.go",
+		old:    "\t\tif moved {\n\t\t\tp.fresh = nil\n\t\t}",
+		new:    "\t\t_ = moved",
+		caught: []suite{in("", "TestAReplacementIsFedAsItIsNumbered")},
+	},
+	{
 		name:   "a generated column that the rows bring is not verified",
 		breaks: "protocol: generated columns; contract §9",
 		file:   "internal/plan/fillgenerated.go",

@@ -17,7 +17,7 @@
 //     again once all that was on its way has landed; every deletion against the retentions. An error is
 //     a claim, too: it must have its reason in what the call suffered, a conflict in what others did.
 //  3. Every commit is replayed, in the order of versions, on a model. Each version of the table must
-//     hold the model's rows, tags and definition, and rows keep their ids.
+//     hold the model's rows, tags and definition, and rows keep their ids, and the numbers that the table gave them.
 //  4. The jobs that did not end are run to their end over a quiet store, twice, and the table must
 //     equal one run of each, by every rule of the log and by its change data feed.
 //

@@ -22,9 +22,10 @@ type files struct {
 
 // contents are the rows of a data file under one deletion vector.
 type contents struct {
-	rows tabletest.Rows
-	ids  map[int64]int64 // row ids by key, where the table tracks rows
-	base int64           // the first row id of the file, -1 if it has none
+	rows    tabletest.Rows
+	ids     map[int64]int64 // row ids by key, where the table tracks rows
+	numbers map[int64]int64 // of the identity column by key, where the table numbers rows
+	base    int64           // the first row id of the file, -1 if it has none
 }
 
 func (f *files) take(actions []delta.Action, snap *delta.Snapshot) error {
@@ -99,10 +100,13 @@ func (f *files) read(snap *delta.Snapshot, add *delta.Add, id string) (*contents
 	if !ok {
 		return nil, errors.New("it is added and not live")
 	}
-	c := &contents{rows: tabletest.Rows{}, ids: map[int64]int64{}, base: base}
-	names := make([]string, 0, 4)
+	c := &contents{rows: tabletest.Rows{}, ids: map[int64]int64{}, numbers: map[int64]int64{}, base: base}
+	names := make([]string, 0, 5)
 	for _, field := range tabletest.Schema.Fields() {
 		names = append(names, field.Name)
+	}
+	if f.l.w.plan.numbers {
+		names = append(names, numberColumn)
 	}
 	t := scan.Table{Store: f.l.store, Snapshot: snap, Parallelism: 1}
 	for piece, err := range scan.Live(f.l.ctx, t, live, names, scan.LiveOptions{RowIDs: base >= 0}) {
@@ -113,51 +117,59 @@ func (f *files) read(snap *delta.Snapshot, add *delta.Add, id string) (*contents
 			return nil, err
 		}
 		if base >= 0 {
-			c.number(piece.Batch)
+			note(c.ids, piece.Batch, delta.RowIDColumn)
+		}
+		if f.l.w.plan.numbers {
+			note(c.numbers, piece.Batch, numberColumn)
 		}
 	}
 	f.known[id] = c
 	return c, nil
 }
 
-// number notes the row ids of a batch.
-func (c *contents) number(b arrow.RecordBatch) {
+// note notes what a column of a batch says of each row, by the key of the row; NULL is -1.
+func note(by map[int64]int64, b arrow.RecordBatch, column string) {
 	keys := b.Column(b.Schema().FieldIndices("id")[0]).(*array.Int64)
-	ids := b.Column(b.Schema().FieldIndices(delta.RowIDColumn)[0]).(*array.Int64)
+	numbers := b.Column(b.Schema().FieldIndices(column)[0]).(*array.Int64)
 	for i := range int(b.NumRows()) {
-		c.ids[keys.Value(i)] = ids.Value(i) // of rows with one key, which only a tag that was moved back makes, the last
+		number := int64(-1)
+		if numbers.IsValid(i) {
+			number = numbers.Value(i)
+		}
+		by[keys.Value(i)] = number // of rows with one key, which only a tag that was moved back makes, the last
 	}
 }
 
-// rowIDs holds the row ids of a version against those of the version before: a row keeps its id for as
-// long as it is the same row, and no two rows have one.
-func (l *ledger) rowIDs(c *call, snap *delta.Snapshot) error {
-	was := l.ids
-	l.ids = nil
-	if !snap.TracksRows() {
-		return nil
+// identified gives what tells the rows of a version apart, row ids or numbers, by the key of the row, once it was held
+// against that of the version before: a row keeps its own for as long as it is the same row, every row has one, and no two
+// rows have the same.
+func (l *ledger) identified(c *call, what string, was map[int64]int64, has bool, of func(*contents) map[int64]int64) (map[int64]int64, error) {
+	if !has {
+		return nil, nil
 	}
-	ids, of, twice := map[int64]int64{}, map[int64]int64{}, map[int64]bool{}
+	ids, keyOf, twice := map[int64]int64{}, map[int64]int64{}, map[int64]bool{}
 	for _, f := range l.files.live {
-		for key, id := range f.ids {
+		for key, id := range of(f) {
 			if _, again := ids[key]; again {
 				twice[key] = true // written again after its tag was moved back
 			}
-			if other, taken := of[id]; taken {
-				return fmt.Errorf("after call %d (%s): two rows have one row id\nrows %d and %d have the row id %d", c.n, c.job.kind, key, other, id)
+			if id < 0 {
+				return nil, fmt.Errorf("after call %d (%s): a row has no %s\nrow %d", c.n, c.job.kind, what, key)
 			}
-			ids[key], of[id] = id, key
+			if other, taken := keyOf[id]; taken {
+				return nil, fmt.Errorf("after call %d (%s): two rows have one %s\nrows %d and %d have the %s %d", c.n, c.job.kind, what, key, other, what, id)
+			}
+			ids[key], keyOf[id] = id, key
 		}
 	}
 	maps.DeleteFunc(ids, func(key, _ int64) bool { return twice[key] })
-	l.ids = ids
 	for key, id := range ids {
 		before, had := was[key]
 		if had && before != id && l.keeps(c, key) {
-			return fmt.Errorf("after call %d (%s): a row has another row id\nrow %d had %d and has %d", c.n, c.job.kind, key, before, id)
+			return nil, fmt.Errorf("after call %d (%s): a row has another %s\nrow %d had %d and has %d", c.n, c.job.kind, what, key, before, id)
 		}
 	}
-	return nil
+	return ids, nil
 }
 
 // keeps says whether a call leaves a row the row that it was.

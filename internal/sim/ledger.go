@@ -28,8 +28,9 @@ type ledger struct {
 	callsOf map[string]*call
 	rows    tabletest.Rows // of the newest version, from its files
 	files   *files
-	ids     map[int64]int64 // row ids of the newest version, by the key of the row
-	since   int             // how many deletions were looked at
+	ids     map[int64]int64   // row ids of the newest version, by the key of the row
+	numbers []map[int64]int64 // what the identity column of each version says, by the key
+	since   int               // how many deletions were looked at
 }
 
 func newLedger(w *world) *ledger {
@@ -86,12 +87,25 @@ func (l *ledger) take(v int64) error {
 	if err != nil {
 		return err
 	}
-	if err := l.rowIDs(c, snap); err != nil {
+	if l.ids, err = l.identified(c, "row id", l.ids, snap.TracksRows(), func(f *contents) map[int64]int64 { return f.ids }); err != nil {
+		return err
+	}
+	numbers, err := l.identified(c, "number", l.numbered(v-1), l.w.plan.numbers, func(f *contents) map[int64]int64 { return f.numbers })
+	if err != nil {
 		return err
 	}
 	l.bytes, l.at, l.snaps = append(l.bytes, landed.data), append(l.at, landed.at), append(l.snaps, snap)
+	l.numbers = append(l.numbers, numbers)
 	l.states, l.by = append(l.states, s), append(l.by, c)
 	return nil
+}
+
+// numbered gives the numbers of the rows of a version, by key; none of the one before the first.
+func (l *ledger) numbered(v int64) map[int64]int64 {
+	if v < 0 {
+		return nil
+	}
+	return l.numbers[v]
 }
 
 // author finds the call that made a version.
@@ -156,7 +170,9 @@ func (l *ledger) definition(s *state, c *call, snap *delta.Snapshot, actions []d
 	}
 	var columns []string
 	for _, f := range snap.Schema().Fields[len(tabletest.Schema.Fields()):] {
-		columns = append(columns, f.Name)
+		if f.Name != numberColumn {
+			columns = append(columns, f.Name)
+		}
 	}
 	if !slices.Equal(columns, s.columns) {
 		return fmt.Errorf("after call %d (%s): the columns are not the model's\nadded are %v, not %v", c.n, c.job.kind, columns, s.columns)

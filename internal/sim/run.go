@@ -38,6 +38,9 @@ type Hooks struct {
 	Plain bool
 }
 
+// bare says that the tables are of the simplest kind.
+func (h Hooks) bare() bool { return h.Plain || h.Append != nil }
+
 // History is what came of a seed.
 type History struct {
 	Seed     uint64

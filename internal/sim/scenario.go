@@ -3,8 +3,11 @@ package sim
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"time"
+
+	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/idemtable/idem"
 	"github.com/idemtable/idem/delta"
@@ -18,6 +21,9 @@ var features = []string{
 	"delta.columnMapping.mode", "delta.checkpointPolicy",
 }
 
+// numberColumn is the column of a table that numbers its rows. Writers do not bring it.
+const numberColumn = "number"
+
 // MostWriters is how many writers a history has at most.
 const MostWriters = 16
 
@@ -27,6 +33,7 @@ type scenario struct {
 	most        int // jobs of a writer
 	partitioned bool
 	features    []string // that the table is made with
+	numbers     bool     // the table numbers its rows, by an identity column
 	parquet     bool     // data files are Parquet
 	race        bool     // the writers make the table, each of them
 	twins       bool     // the first two writers run the same jobs with the same input
@@ -84,7 +91,7 @@ func newScenario(dice *rand.Rand, hooks Hooks) *scenario {
 		s.sleeps, s.fileAge, s.outages, s.most = 0.06, 2*time.Hour, 0, 2
 		s.palette = []kind{appendTxn, appendRows, mergeRows, replaceSlice, deleteSlice, optimize, restore, vacuum, vacuum, vacuum, cleanUpLog}
 	}
-	if hooks.Plain || hooks.Append != nil {
+	if hooks.bare() {
 		s.features, s.parquet, s.foreign = nil, false, false
 	}
 	s.create = s.newJob(createTable)
@@ -108,9 +115,9 @@ func (s *scenario) String() string {
 	for i, f := range s.features {
 		short[i] = strings.TrimPrefix(f, "delta.")
 	}
-	return fmt.Sprintf("%d writers, partitioned=%t features=%v parquet=%t race=%t twins=%t foreign=%t priorities=%t checkpoint every %d, "+
+	return fmt.Sprintf("%d writers, partitioned=%t features=%v numbers=%t parquet=%t race=%t twins=%t foreign=%t priorities=%t checkpoint every %d, "+
 		"faults %g, cancels %g, outages %g, sleeps %g, clocks=%t, budget %s, files %s, log %s",
-		s.writers, s.partitioned, short, s.parquet, s.race, s.twins, s.foreign, s.byPriority, s.interval,
+		s.writers, s.partitioned, short, s.numbers, s.parquet, s.race, s.twins, s.foreign, s.byPriority, s.interval,
 		s.rate, s.cancels, s.outages, s.sleeps, s.clocks, s.budget, s.fileAge, s.logAge)
 }
 
@@ -154,7 +161,12 @@ func (s *scenario) definition() idem.Definition {
 			props[f] = "true"
 		}
 	}
-	return tabletest.Definition(by, props)
+	d := tabletest.Definition(by, props)
+	if s.numbers {
+		d.Schema = arrow.NewSchema(append(slices.Clone(d.Schema.Fields()), arrow.Field{Name: numberColumn, Type: arrow.PrimitiveTypes.Int64, Nullable: true}), nil)
+		d.Columns = map[string]idem.Column{numberColumn: {Identity: &idem.Identity{Start: 1}}}
+	}
+	return d
 }
 
 // wrongBytes says whether wrong bytes without an error can be told where they are read.
