@@ -49,7 +49,7 @@ func (w *world) feed(wr *writer, l *ledger) {
 	if want := l.states[to].Rows; !maps.Equal(rows, want) {
 		w.fail("the changes of versions %d to %d: they do not lead from the rows before to the rows after\n%s", from, to, want.Diff(rows))
 	}
-	if !w.plan.numbers || w.moved(l) { // then rows of one key may be there twice
+	if !w.plan.makes || w.moved(l) { // then rows of one key may be there twice
 		return
 	}
 	for key, number := range l.numbers[to] {

@@ -24,7 +24,7 @@ type files struct {
 type contents struct {
 	rows    tabletest.Rows
 	ids     map[int64]int64 // row ids by key, where the table tracks rows
-	numbers map[int64]int64 // of the identity column by key, where the table numbers rows
+	numbers map[int64]int64 // of the identity column by key, where the table has one
 	base    int64           // the first row id of the file, -1 if it has none
 }
 
@@ -105,7 +105,7 @@ func (f *files) read(snap *delta.Snapshot, add *delta.Add, id string) (*contents
 	for _, field := range tabletest.Schema.Fields() {
 		names = append(names, field.Name)
 	}
-	if f.l.w.plan.numbers {
+	if f.l.w.plan.makes {
 		names = append(names, numberColumn)
 	}
 	t := scan.Table{Store: f.l.store, Snapshot: snap, Parallelism: 1}
@@ -119,7 +119,7 @@ func (f *files) read(snap *delta.Snapshot, add *delta.Add, id string) (*contents
 		if base >= 0 {
 			note(c.ids, piece.Batch, delta.RowIDColumn)
 		}
-		if f.l.w.plan.numbers {
+		if f.l.w.plan.makes {
 			note(c.numbers, piece.Batch, numberColumn)
 		}
 	}

@@ -90,7 +90,7 @@ func (l *ledger) take(v int64) error {
 	if l.ids, err = l.identified(c, "row id", l.ids, snap.TracksRows(), func(f *contents) map[int64]int64 { return f.ids }); err != nil {
 		return err
 	}
-	numbers, err := l.identified(c, "number", l.numbered(v-1), l.w.plan.numbers, func(f *contents) map[int64]int64 { return f.numbers })
+	numbers, err := l.identified(c, "number", l.numbered(v-1), l.w.plan.makes, func(f *contents) map[int64]int64 { return f.numbers })
 	if err != nil {
 		return err
 	}
@@ -170,7 +170,7 @@ func (l *ledger) definition(s *state, c *call, snap *delta.Snapshot, actions []d
 	}
 	var columns []string
 	for _, f := range snap.Schema().Fields[len(tabletest.Schema.Fields()):] {
-		if f.Name != numberColumn {
+		if f.Name != numberColumn && f.Name != sumColumn {
 			columns = append(columns, f.Name)
 		}
 	}

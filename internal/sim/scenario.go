@@ -21,8 +21,12 @@ var features = []string{
 	"delta.columnMapping.mode", "delta.checkpointPolicy",
 }
 
-// numberColumn is the column of a table that numbers its rows. Writers do not bring it.
-const numberColumn = "number"
+// numberColumn and sumColumn are the columns of a table that makes some itself, which writers do not bring: one numbers
+// the rows, one is generated from what updates and merges change.
+const (
+	numberColumn = "number"
+	sumColumn    = "sum"
+)
 
 // MostWriters is how many writers a history has at most.
 const MostWriters = 16
@@ -33,7 +37,7 @@ type scenario struct {
 	most        int // jobs of a writer
 	partitioned bool
 	features    []string // that the table is made with
-	numbers     bool     // the table numbers its rows, by an identity column
+	makes       bool     // the table makes columns itself
 	parquet     bool     // data files are Parquet
 	race        bool     // the writers make the table, each of them
 	twins       bool     // the first two writers run the same jobs with the same input
@@ -115,9 +119,9 @@ func (s *scenario) String() string {
 	for i, f := range s.features {
 		short[i] = strings.TrimPrefix(f, "delta.")
 	}
-	return fmt.Sprintf("%d writers, partitioned=%t features=%v numbers=%t parquet=%t race=%t twins=%t foreign=%t priorities=%t checkpoint every %d, "+
+	return fmt.Sprintf("%d writers, partitioned=%t features=%v makes=%t parquet=%t race=%t twins=%t foreign=%t priorities=%t checkpoint every %d, "+
 		"faults %g, cancels %g, outages %g, sleeps %g, clocks=%t, budget %s, files %s, log %s",
-		s.writers, s.partitioned, short, s.numbers, s.parquet, s.race, s.twins, s.foreign, s.byPriority, s.interval,
+		s.writers, s.partitioned, short, s.makes, s.parquet, s.race, s.twins, s.foreign, s.byPriority, s.interval,
 		s.rate, s.cancels, s.outages, s.sleeps, s.clocks, s.budget, s.fileAge, s.logAge)
 }
 
@@ -162,9 +166,13 @@ func (s *scenario) definition() idem.Definition {
 		}
 	}
 	d := tabletest.Definition(by, props)
-	if s.numbers {
-		d.Schema = arrow.NewSchema(append(slices.Clone(d.Schema.Fields()), arrow.Field{Name: numberColumn, Type: arrow.PrimitiveTypes.Int64, Nullable: true}), nil)
-		d.Columns = map[string]idem.Column{numberColumn: {Identity: &idem.Identity{Start: 1}}}
+	if s.makes {
+		fields := slices.Clone(d.Schema.Fields())
+		for _, name := range []string{numberColumn, sumColumn} {
+			fields = append(fields, arrow.Field{Name: name, Type: arrow.PrimitiveTypes.Int64, Nullable: true})
+		}
+		d.Schema = arrow.NewSchema(fields, nil)
+		d.Columns = map[string]idem.Column{numberColumn: {Identity: &idem.Identity{Start: 1}}, sumColumn: {Generated: "seq + coalesce(v, 0)"}}
 	}
 	return d
 }

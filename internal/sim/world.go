@@ -18,8 +18,8 @@ const mostSteps = 50_000
 // atThird is the place where it is decided whether a third writer joins two.
 var atThird = place{-1, -1, -1, -2}
 
-// atNumbers is the place where it is decided whether the table numbers its rows.
-var atNumbers = place{-1, -1, -1, -3}
+// atMakes is the place where it is decided whether the table makes columns itself.
+var atMakes = place{-1, -1, -1, -3}
 
 // Hit is a fault that a call of a verb met.
 type Hit struct{ Fault, Verb string }
@@ -60,7 +60,7 @@ func newWorld(seed uint64, hooks Hooks, cut Cut) *world {
 	if w.plan.writers == 2 && w.dice.at(atThird).IntN(16) == 0 {
 		w.plan.writers = 3
 	}
-	w.plan.numbers = !w.plan.foreign && !hooks.bare() && w.dice.at(atNumbers).IntN(8) == 0
+	w.plan.makes = !w.plan.foreign && !hooks.bare() && w.dice.at(atMakes).IntN(8) == 0
 	w.build()
 	w.drop = w.dropStep()
 	return w
