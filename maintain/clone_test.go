@@ -43,6 +43,9 @@ func TestCloneTwiceAndOnward(t *testing.T) {
 	require.EqualValues(t, 2, res.FilesCopied)
 	require.Len(t, allRows(t, table), 4)
 	require.NotEqual(t, f.table.Snapshot().Metadata().ID, table.Snapshot().Metadata().ID)
+	for file := range table.Snapshot().Files() {
+		require.EqualValues(t, table.Version(), *file.CommitVersion, "rows of a copy are as old as its version")
+	}
 	_, res = cloned(t, f.table, to, maintain.Clone{Of: maintain.Version(1)})
 	require.Equal(t, idem.Unchanged, res.Outcome)
 
@@ -174,6 +177,26 @@ func TestCloneOfAVersionWhoseFilesAreGone(t *testing.T) {
 	_, err = idem.OpenStore(t.Context(), to, idem.Options{})
 	require.ErrorIs(t, err, idem.ErrNotTable)
 	f.unchecked = true
+}
+
+func TestCloneOfAFileOfAnotherSize(t *testing.T) {
+	for name, change := range map[string]func(data []byte) []byte{
+		"cut short":   func(data []byte) []byte { return data[:len(data)-1] },
+		"grown since": func(data []byte) []byte { return append(data, 0) },
+	} {
+		f, to := manifold(t), store.NewMem()
+		f.unchecked = true
+		for file := range f.table.Snapshot().Files() {
+			data, err := f.mem.Get(t.Context(), file.Key, 0)
+			require.NoError(t, err)
+			require.NoError(t, f.mem.Put(t.Context(), file.Key, change(data)))
+		}
+		_, _, err := maintain.CloneTableStore(t.Context(), f.table, to, maintain.Clone{}, idem.Options{})
+		require.ErrorIs(t, err, idem.ErrCorrupt, name)
+		require.ErrorContains(t, err, "the log says", name)
+		_, err = idem.OpenStore(t.Context(), to, idem.Options{})
+		require.ErrorIs(t, err, idem.ErrNotTable, name)
+	}
 }
 
 func TestCloneByManyAtOnce(t *testing.T) {

@@ -243,9 +243,11 @@ func TestVacuumRefusesATableThatItCannotWrite(t *testing.T) {
 	f.delete("id = 1")
 	f.commit("UPGRADE", delta.Action{Protocol: &delta.Protocol{MinReaderVersion: 1, MinWriterVersion: 7, WriterFeatures: []string{"appendOnly", "invariants", "collations"}}})
 	f.clock.now = f.clock.now.Add(8 * day)
-	_, err := maintain.VacuumTable(t.Context(), f.table, maintain.Vacuum{})
-	require.ErrorIs(t, err, idem.ErrUnsupported)
-	require.ErrorContains(t, err, "collations")
+	for _, dry := range []bool{true, false} {
+		_, err := maintain.VacuumTable(t.Context(), f.table, maintain.Vacuum{DryRun: dry})
+		require.ErrorIs(t, err, idem.ErrUnsupported)
+		require.ErrorContains(t, err, "collations")
+	}
 	require.Len(t, f.dataFiles(), 1)
 }
 
