@@ -209,6 +209,22 @@ func TestConstraintsHoldForRowsThatAreThere(t *testing.T) {
 	}
 }
 
+// What held for the rows that a vector leaves of a file need not hold once they are all back.
+func TestConstraintOfAFileWhoseVectorWent(t *testing.T) {
+	f := newFixture(t, idem.Definition{Properties: map[string]string{"delta.enableDeletionVectors": "true"}})
+	f.append(row{"a", 1, "x"}, row{"a", 2, "x"}, row{"a", 20, "x"})
+	f.delete("id = 20")
+	require.EqualValues(t, 1, f.other().Snapshot().NumDeletionVectors())
+	f.raced(func(other *idem.Table) {
+		_, err := maintain.RestoreTable(t.Context(), other, maintain.Restore{To: maintain.Version(1)})
+		require.NoError(t, err)
+	})
+	_, err := maintain.AlterTable(t.Context(), f.table, maintain.Alter{Changes: []maintain.Change{maintain.AddConstraint{Name: "small", Check: "id < 10"}}})
+	require.ErrorIs(t, err, idem.ErrInput)
+	require.ErrorContains(t, err, "small")
+	require.Len(t, f.rows(), 3)
+}
+
 // TestConstraintReadsWhatStatisticsLeaveOpen: files that are proven are not opened.
 func TestConstraintReadsWhatStatisticsLeaveOpen(t *testing.T) {
 	f := newFixture(t, idem.Definition{})
