@@ -410,7 +410,7 @@ func bindNames(names []string, wanted *arrow.Schema, skip map[string]bool, witho
 		case skip[key]:
 			column = -1
 		case !ok:
-			return nil, nil, fmt.Errorf("the schema has no column %q; %s, or add it to the table first (columns: %s)", name, without, columnNames(wanted))
+			return nil, nil, fmt.Errorf("the schema has no column %s; %s, or add it to the table first (columns: %s)", quote([]byte(name)), without, columnNames(wanted))
 		case twice:
 			return nil, nil, fmt.Errorf("the columns %q and %q are one name to Delta (it ignores case); rename one, or %s", first, name, without)
 		default:

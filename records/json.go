@@ -340,6 +340,9 @@ func (o *jsonObject) unknown(key []byte) *fault {
 	if o.skip[foldName(o.path+name)] {
 		return o.scan.skip(0)
 	}
+	if len(key) > shownBytes {
+		name = string(key[:cutAt(key)]) + "…"
+	}
 	return (&fault{why: "the schema has no such column; list it in Skip, or add it to the table first"}).inside(name)
 }
 
