@@ -76,6 +76,11 @@ func clip(text []byte) string {
 	if bytes.ContainsFunc(text[:min(len(text), shownBytes)], func(r rune) bool { return !strconv.IsPrint(r) }) {
 		return quote(text)
 	}
+	return shorten(text)
+}
+
+// shorten cuts text that is long.
+func shorten(text []byte) string {
 	if len(text) <= shownBytes {
 		return string(text)
 	}

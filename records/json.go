@@ -340,10 +340,7 @@ func (o *jsonObject) unknown(key []byte) *fault {
 	if o.skip[foldName(o.path+name)] {
 		return o.scan.skip(0)
 	}
-	if len(key) > shownBytes {
-		name = string(key[:cutAt(key)]) + "…"
-	}
-	return (&fault{why: "the schema has no such column; list it in Skip, or add it to the table first"}).inside(name)
+	return (&fault{why: "the schema has no such column; list it in Skip, or add it to the table first"}).inside(shorten(key))
 }
 
 func (b jsonBinder) value(t arrow.DataType, builder array.Builder, path string) jsonValue {
